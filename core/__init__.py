@@ -1,0 +1,1 @@
+"""Prefixwatch: did prefix-cache tuning help, and did answer quality hold?"""

@@ -1,0 +1,1 @@
+"""The cache: an inbox of immutable batches, and one DuckDB file with one owner."""

@@ -1,0 +1,195 @@
+"""The owner of the DuckDB file: schema, one writer, read cursors."""
+
+import logging
+import re
+import threading
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+
+from core.cache.inbox import Inbox
+from core.cache.tables import KEYS, TABLES
+from core.errors import BatchError, CacheBusyError, CacheError, CacheSchemaError
+from core.named_queries import cache_queries, schema_files
+
+log = logging.getLogger(__name__)
+
+Row = Any
+"""A named tuple: one row of a named query."""
+
+
+class Store:
+    """One open cache file. Only one process may hold one.
+
+    Raises
+    ------
+    CacheBusyError
+        Another process has the file open; names it.
+    CacheSchemaError
+        A newer version made the file.
+    """
+
+    def __init__(self, path: Path, *, memory_limit: str = "4GB") -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._writing = threading.Lock()
+        self.version = 0
+        """Batches merged since the file was opened: what page caches depend on."""
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": memory_limit,
+            "temp_directory": str(path.with_suffix(".tmp")),
+        }
+        try:
+            self._owner = duckdb.connect(path, config=settings)
+        except duckdb.IOException as error:
+            raise _translated(error, path) from error
+        try:
+            self._migrate()
+        except Exception:
+            self._owner.close()
+            raise
+
+    def close(self) -> None:
+        """Give the file back."""
+        with self._writing:
+            self._owner.close()
+
+    def read(self, name: str, params: Mapping[str, Any]) -> list[Row]:
+        """Run one named query on a cursor of its own; safe from any thread.
+
+        Rows are named tuples with the columns of the query's header; null is None.
+        """
+        query = cache_queries()[name]
+        given = {key: params[key] for key in query.params}
+        row = namedtuple("Row", query.returns)  # type: ignore[misc]  # noqa: PYI024
+        with self._cursor() as cursor:
+            return [row(*values) for values in cursor.execute(query.text, given).fetchall()]
+
+    def merge_waiting(self, inbox: Inbox) -> int:
+        """Merge every whole batch once, oldest first; returns how many.
+
+        A batch and its id are committed together, so a kill at any moment
+        neither loses nor repeats one. A batch that cannot be merged is set
+        aside and named in the log; the others go on.
+        """
+        merged = 0
+        for batch in inbox.waiting():
+            try:
+                merged += self._merge(batch)
+            except (BatchError, duckdb.Error, OSError) as error:
+                aside = inbox.reject(batch)
+                log.exception("batch %s cannot be merged and lies in %s", batch.name, aside)
+                self._note_rejected(batch.name, str(error))
+                continue
+            inbox.drop(batch)
+        return merged
+
+    def _merge(self, batch: Path) -> bool:
+        tables = {path.stem: path for path in sorted(batch.glob("*.parquet"))}
+        unknown = set(tables) - set(TABLES)
+        if unknown:
+            raise BatchError(f"unknown tables {', '.join(sorted(unknown))}")
+        with self._writing, self._cursor() as cursor:
+            cursor.begin()
+            try:
+                seen = cursor.execute("select 1 from batches where batch_id = ?", [batch.name])
+                if seen.fetchone():
+                    cursor.rollback()
+                    return False
+                for table, path in tables.items():
+                    _merge_table(cursor, table, path)
+                cursor.execute("insert into batches values (?, ?)", [batch.name, datetime.now(UTC)])
+                cursor.commit()
+            except BaseException:
+                cursor.rollback()
+                raise
+            self.version += 1
+        return True
+
+    def _note_rejected(self, batch: str, why: str) -> None:
+        now = datetime.now(UTC)
+        row = [
+            int(now.timestamp() * 1e6),
+            "cache",
+            now,
+            "error",
+            BatchError.title,
+            f"{batch}: {why}"[:2000],
+            BatchError.next_step,
+        ]
+        with self._writing, self._cursor() as cursor:
+            cursor.execute("insert into source_log values (?, ?, ?, ?, ?, ?, ?)", row)
+            self.version += 1
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for one thread and one use; settings are per connection."""
+        with self._owner.cursor() as cursor:
+            cursor.execute("set TimeZone = 'UTC'")
+            yield cursor
+
+    def _migrate(self) -> None:
+        with self._cursor() as cursor:
+            cursor.execute(
+                "create table if not exists schema_versions (number bigint, applied_at timestamptz)"
+            )
+            found = cursor.execute("select max(number) from schema_versions").fetchone()
+            newest = found[0] if found and found[0] is not None else -1
+            self.is_new = newest < 0
+            files = schema_files()
+            if newest > max(number for number, _ in files):
+                raise CacheSchemaError(f"{self.path} has schema {newest}")
+            for number, path in files:
+                if number > newest:
+                    cursor.begin()
+                    cursor.execute(path.read_text(encoding="utf-8"))
+                    cursor.execute(
+                        "insert into schema_versions values (?, ?)", [number, datetime.now(UTC)]
+                    )
+                    cursor.commit()
+
+
+def _merge_table(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+    """Keyed merge of one Parquet file: rows seen again are replaced, never added.
+
+    Table and column names come from `core.cache.tables`; values stay in the file.
+    """
+    names = TABLES[table].names
+    found = pq.read_schema(path).names
+    if set(found) != set(names):
+        raise BatchError(f"{table} has columns {found}, expected {names}")
+    keys = KEYS[table]
+    others = [name for name in names if name not in keys]
+    on = " and ".join(f"old.{key} = new.{key}" for key in keys)
+    near = ""
+    params: list[Any] = [str(path)]
+    if "minute" in keys:
+        low, high = cursor.execute(
+            "select min(minute), max(minute) from read_parquet(?)", [str(path)]
+        ).fetchone() or (None, None)
+        near = " and old.minute between ? and ?"
+        params += [low, high]
+    update = ", ".join(f"{name} = new.{name}" for name in others)
+    cursor.execute(
+        f"merge into {table} as old using "  # noqa: S608 - names are our own
+        f"(select {', '.join(names)} from read_parquet(?)) as new on {on}{near} "
+        f"when matched then update set {update} "
+        f"when not matched then insert ({', '.join(names)}) "
+        f"values ({', '.join('new.' + name for name in names)})",
+        params,
+    )
+
+
+def _translated(error: duckdb.IOException, path: Path) -> CacheError:
+    text = str(error)
+    if "lock" not in text.lower():
+        return CacheError(f"{path}: {text}", next_step="Check the folder and its permissions.")
+    holder = re.search(r"held in (.+?) \(PID (\d+)\)", text)
+    who = f"process {holder[2]} ({holder[1]})" if holder else "another process"
+    return CacheBusyError(f"{path} is held by {who}")

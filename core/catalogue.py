@@ -1,0 +1,458 @@
+"""What every number means: one entry a metric, one entry a raw instrument.
+
+`METRICS` are what pages show; captions, column headers, info marks and exports
+read them and nothing else. `INSTRUMENTS` are what vLLM exports; the collector
+reads them by name. Other words of the interface live in `core.messages`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+VLLM = "vLLM 0.26.0 and 0.32.0, vllm/v1/metrics"
+
+
+class Kind(StrEnum):
+    """How an instrument's samples are turned into cells."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+    INFO = "info"
+
+
+HISTOGRAM_PARTS = ("_bucket", "_count", "_sum", "")
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """One thing a vLLM server measures.
+
+    `names` are the exported names in order of preference. `renamed` are names of
+    old servers: seen, named on Data health, and not read, because the number
+    under the old name is not the one the page would claim it to be.
+    """
+
+    key: str
+    kind: Kind
+    names: tuple[str, ...]
+    renamed: tuple[str, ...] = ()
+    label: str | None = None
+
+    @property
+    def series_names(self) -> tuple[str, ...]:
+        """Every series name to ask the server for.
+
+        A histogram is also asked for by its bare name, under which a native one
+        would show.
+        """
+        if self.kind is Kind.HISTOGRAM:
+            return tuple(f"{name}{part}" for name in self.names for part in HISTOGRAM_PARTS)
+        return self.names
+
+
+def _counter(key: str, *, label: str | None = None, renamed: tuple[str, ...] = ()) -> Instrument:
+    names = (f"vllm:{key}_total", f"vllm:{key}")
+    return Instrument(key, Kind.COUNTER, names, renamed, label)
+
+
+def _gauge(key: str, *, label: str | None = None, renamed: tuple[str, ...] = ()) -> Instrument:
+    return Instrument(key, Kind.GAUGE, (f"vllm:{key}",), renamed, label)
+
+
+INSTRUMENTS: dict[str, Instrument] = {
+    instrument.key: instrument
+    for instrument in (
+        _counter(
+            "prefix_cache_queries",
+            renamed=("vllm:gpu_prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries"),
+        ),
+        _counter(
+            "prefix_cache_hits",
+            renamed=("vllm:gpu_prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits"),
+        ),
+        _counter("external_prefix_cache_queries"),
+        _counter("external_prefix_cache_hits"),
+        _counter("prompt_tokens"),
+        _counter("prompt_tokens_cached"),
+        _counter("prompt_tokens_by_source", label="source"),
+        _counter("num_preemptions"),
+        _gauge("kv_cache_usage_perc", renamed=("vllm:gpu_cache_usage_perc",)),
+        _gauge("num_requests_running"),
+        _gauge("num_requests_waiting"),
+        _gauge("num_requests_waiting_by_reason", label="reason"),
+        Instrument(
+            "time_to_first_token_seconds", Kind.HISTOGRAM, ("vllm:time_to_first_token_seconds",)
+        ),
+        Instrument("cache_config_info", Kind.INFO, ("vllm:cache_config_info",)),
+    )
+}
+
+
+class Unit(StrEnum):
+    """Unit of a metric; `core.ui` and `core.charts` know how to write each."""
+
+    RATIO = "ratio"
+    FACTOR = "factor"
+    TOKENS = "tokens"
+    TOKENS_PER_S = "tokens/s"
+    SECONDS = "s"
+    REQUESTS = "requests"
+    EVENTS = "events"
+
+
+class Concept(StrEnum):
+    """What a colour stands for, on every page."""
+
+    ENGINE = "engine"
+    GATEWAY = "gateway"
+    REQUEST = "request"
+    COMPUTED = "computed"
+    EXTERNAL = "external"
+    PREEMPTION = "preemption"
+    WAITING = "waiting"
+    NEUTRAL = "neutral"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What one displayed number is, and what it is not."""
+
+    key: str
+    label: str
+    unit: Unit
+    concept: Concept
+    definition: str
+    population: str
+    weighting: str
+    query: str
+    instruments: tuple[str, ...] = ()
+    numerator: str = ""
+    denominator: str = ""
+    promql: str = ""
+    unknown_when: str = "no engine in scope exports it, or fewer than two scrapes were seen"
+    caveats: tuple[str, ...] = ()
+    not_read_as: str = ""
+    reference: str = VLLM
+
+
+_ENTRIES = (
+    Metric(
+        key="engine_hit_ratio",
+        label="Engine hit ratio",
+        unit=Unit.RATIO,
+        concept=Concept.ENGINE,
+        definition="Hit tokens divided by looked-up tokens of the local prefix cache, "
+        "both summed over engines and the window before dividing.",
+        population="Every token an engine looked up in its own prefix cache.",
+        weighting="by token looked up",
+        query="hit_ratio_by_engine",
+        instruments=("prefix_cache_queries", "prefix_cache_hits"),
+        numerator="hit tokens",
+        denominator="looked-up tokens",
+        promql="hit_ratio",
+        unknown_when="nothing was looked up (no traffic), the counters are missing, "
+        "or fewer than two scrapes were seen",
+        caveats=(
+            "Local cache only; hits of an external KV connector are another pair of counters.",
+            (
+                "vLLM up to 0.26 counts a lookup again on every failed admission: under KV "
+                "pressure the ratio falls although reuse did not. See lookups per prompt token."
+            ),
+            "Requests with prompt_logprobs skip the lookup and are absent here.",
+        ),
+        not_read_as="a share of requests, a quality score, or saved GPU time",
+    ),
+    Metric(
+        key="gateway_cached_share",
+        label="Gateway cached share",
+        unit=Unit.RATIO,
+        concept=Concept.GATEWAY,
+        definition="Cached input tokens divided by total input tokens, over the requests the "
+        "gateway recorded with a measured cached count.",
+        population="Requests seen by the gateway that carry usage.",
+        weighting="by input token",
+        query="source_states",
+        numerator="cached input tokens",
+        denominator="input tokens",
+        unknown_when="no request source is connected",
+        not_read_as="the engine's ratio: missing usage, other providers, retries and external KV "
+        "make them differ",
+        reference="Langfuse usageDetails contract",
+    ),
+    Metric(
+        key="request_cached_ratio",
+        label="Mean request cached ratio",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Mean over requests of cached input divided by total input of that request.",
+        population="Requests with a measured cached count.",
+        weighting="by request",
+        query="source_states",
+        numerator="sum of request ratios",
+        denominator="requests",
+        unknown_when="no request source is connected",
+        not_read_as="the token share: a short request weighs as much as a long one",
+        reference="Langfuse usageDetails contract",
+    ),
+    Metric(
+        key="lookup_inflation",
+        label="Lookups per prompt token",
+        unit=Unit.FACTOR,
+        concept=Concept.NEUTRAL,
+        definition="Looked-up tokens divided by prompt tokens of prefilled requests.",
+        population="Engines that export both counters.",
+        weighting="by token",
+        query="hit_ratio_by_engine",
+        instruments=("prefix_cache_queries", "prompt_tokens"),
+        numerator="looked-up tokens",
+        denominator="prompt tokens",
+        promql="lookup_inflation",
+        caveats=(
+            (
+                "Above 1: lookups were counted more than once (vLLM up to 0.26 under KV pressure), "
+                "and the engine hit ratio is diluted by as much."
+            ),
+            (
+                "Slightly below 1 is ordinary: a lookup is counted at admission, a prompt token "
+                "when its prefill ends, and some requests skip the lookup."
+            ),
+        ),
+        not_read_as="a load figure",
+    ),
+    Metric(
+        key="cached_prompt_ratio",
+        label="Cached share of prompt tokens",
+        unit=Unit.RATIO,
+        concept=Concept.ENGINE,
+        definition="Prompt tokens that were not computed because KV was there, local or external, "
+        "divided by all prompt tokens.",
+        population="Requests whose prefill ended.",
+        weighting="by prompt token",
+        query="hit_ratio_by_engine",
+        instruments=("prompt_tokens", "prompt_tokens_cached"),
+        numerator="cached prompt tokens",
+        denominator="prompt tokens",
+        promql="cached_prompt_ratio",
+        caveats=(
+            "Local and external KV together.",
+            "Right in every version, also where lookups are inflated.",
+        ),
+        not_read_as="the engine hit ratio when an external connector is in use",
+    ),
+    Metric(
+        key="external_hit_ratio",
+        label="External hit ratio",
+        unit=Unit.RATIO,
+        concept=Concept.EXTERNAL,
+        definition="Hit tokens divided by looked-up tokens of the external KV connector.",
+        population="Tokens looked up in the connector after the local cache missed.",
+        weighting="by token looked up",
+        query="hit_ratio_by_engine",
+        instruments=("external_prefix_cache_queries", "external_prefix_cache_hits"),
+        numerator="external hit tokens",
+        denominator="external looked-up tokens",
+        promql="external_hit_ratio",
+        caveats=("The counters exist without a connector too and then never move: no traffic.",),
+        not_read_as="a part of the engine hit ratio: its denominator is another one",
+    ),
+    Metric(
+        key="hits_tokens",
+        label="Hit tokens",
+        unit=Unit.TOKENS,
+        concept=Concept.ENGINE,
+        definition="Tokens found in the local prefix cache at lookup.",
+        population="Tokens looked up.",
+        weighting="by token",
+        query="hit_ratio_by_engine",
+        instruments=("prefix_cache_hits",),
+        caveats=("Multiples of the block size.",),
+        not_read_as="saved GPU time",
+    ),
+    Metric(
+        key="queries_tokens",
+        label="Looked-up tokens",
+        unit=Unit.TOKENS,
+        concept=Concept.NEUTRAL,
+        definition="Tokens looked up in the local prefix cache.",
+        population="Requests at admission (from 0.27), at every attempt before.",
+        weighting="by token",
+        query="hit_ratio_by_engine",
+        instruments=("prefix_cache_queries",),
+        not_read_as="a number of requests",
+    ),
+    Metric(
+        key="prompt_tokens",
+        label="Prompt tokens",
+        unit=Unit.TOKENS,
+        concept=Concept.NEUTRAL,
+        definition="Prompt tokens of requests whose prefill ended, cached ones included.",
+        population="Requests that produced a first token.",
+        weighting="by token",
+        query="hit_ratio_by_engine",
+        instruments=("prompt_tokens",),
+    ),
+    Metric(
+        key="cached_prefill_tokens_per_s",
+        label="Cached prefill",
+        unit=Unit.TOKENS_PER_S,
+        concept=Concept.ENGINE,
+        definition="Prompt tokens per second whose KV came from the local prefix cache.",
+        population="Prompt tokens of requests whose prefill ended, by source.",
+        weighting="by token",
+        query="prefill_by_source",
+        instruments=("prompt_tokens_by_source",),
+        promql="prefill_by_source",
+        caveats=(
+            "Tokens, not GPU time.",
+            "First prefill only: work repeated after a preemption is in no token counter.",
+        ),
+        not_read_as="saved GPU time or money",
+    ),
+    Metric(
+        key="external_prefill_tokens_per_s",
+        label="External KV prefill",
+        unit=Unit.TOKENS_PER_S,
+        concept=Concept.EXTERNAL,
+        definition="Prompt tokens per second whose KV came from an external connector.",
+        population="Prompt tokens of requests whose prefill ended, by source.",
+        weighting="by token",
+        query="prefill_by_source",
+        instruments=("prompt_tokens_by_source",),
+        promql="prefill_by_source",
+        caveats=("Tokens, not GPU time.",),
+        not_read_as="local reuse",
+    ),
+    Metric(
+        key="computed_prefill_tokens_per_s",
+        label="Computed prefill",
+        unit=Unit.TOKENS_PER_S,
+        concept=Concept.COMPUTED,
+        definition="Prompt tokens per second that were computed.",
+        population="Prompt tokens of requests whose prefill ended, by source.",
+        weighting="by token",
+        query="prefill_by_source",
+        instruments=("prompt_tokens_by_source",),
+        promql="prefill_by_source",
+        caveats=("Tokens, not GPU time.",),
+        not_read_as="GPU load",
+    ),
+    Metric(
+        key="kv_usage_max",
+        label="KV usage, maximum",
+        unit=Unit.RATIO,
+        concept=Concept.ENGINE,
+        definition="Highest sampled share of KV blocks in use on any engine.",
+        population="Scrapes of engines in scope.",
+        weighting="by scrape",
+        query="kv_usage",
+        instruments=("kv_cache_usage_perc",),
+        promql="kv_usage",
+        caveats=(
+            (
+                "Blocks held by running requests; cached blocks that nobody holds count as free, "
+                "so an idle server with a full, reusable cache reads 0 %."
+            ),
+            "Peaks between two scrapes are not seen.",
+        ),
+        not_read_as="how full the prefix cache is",
+    ),
+    Metric(
+        key="kv_usage_mean",
+        label="KV usage, mean",
+        unit=Unit.RATIO,
+        concept=Concept.COMPUTED,
+        definition="Mean of sampled shares of KV blocks in use, over scrapes and engines.",
+        population="Scrapes of engines in scope.",
+        weighting="by scrape",
+        query="kv_usage",
+        instruments=("kv_cache_usage_perc",),
+        promql="kv_usage",
+        caveats=("Engines of different sizes weigh alike.",),
+        not_read_as="how full the prefix cache is",
+    ),
+    Metric(
+        key="preemptions",
+        label="Preemptions",
+        unit=Unit.EVENTS,
+        concept=Concept.PREEMPTION,
+        definition="Preemption events: a running request lost its KV blocks.",
+        population="Events, not requests: one request can be preempted several times.",
+        weighting="by event",
+        query="pressure",
+        instruments=("num_preemptions",),
+        promql="preemptions",
+        caveats=("A cache reset that includes running requests counts too.",),
+        not_read_as="a number of requests that suffered",
+    ),
+    Metric(
+        key="requests_running",
+        label="Running requests",
+        unit=Unit.REQUESTS,
+        concept=Concept.COMPUTED,
+        definition="Mean over scrapes of requests in the running batch, summed over engines.",
+        population="Scrapes of engines in scope.",
+        weighting="by scrape",
+        query="queue",
+        instruments=("num_requests_running",),
+        promql="requests_waiting",
+    ),
+    Metric(
+        key="requests_waiting",
+        label="Waiting requests",
+        unit=Unit.REQUESTS,
+        concept=Concept.WAITING,
+        definition="Mean over scrapes of requests waiting for admission, summed over engines.",
+        population="Scrapes of engines in scope.",
+        weighting="by scrape",
+        query="queue",
+        instruments=("num_requests_waiting", "num_requests_waiting_by_reason"),
+        promql="requests_waiting",
+        caveats=(
+            (
+                "Reasons: capacity (no room) and deferred (held back by a constraint, such as a "
+                "KV transfer in flight)."
+            ),
+        ),
+        not_read_as="requests that timed out",
+    ),
+    Metric(
+        key="ttft_p50",
+        label="TTFT p50",
+        unit=Unit.SECONDS,
+        concept=Concept.COMPUTED,
+        definition="Median time to first token, as the bucket that holds it.",
+        population="Requests that produced a first token, server side.",
+        weighting="by request",
+        query="ttft_buckets",
+        instruments=("time_to_first_token_seconds",),
+        promql="ttft_quantile",
+        unknown_when="no request produced a first token, or the histogram is missing",
+        caveats=(
+            "Only the bucket is known; the true value lies between its edges.",
+            "Measured in the server: network and gateway time are outside.",
+            "Engines with other bucket edges are not summed; they are named instead.",
+        ),
+        not_read_as="proof of reuse: queueing and chunked prefill move it too",
+    ),
+    Metric(
+        key="ttft_p95",
+        label="TTFT p95",
+        unit=Unit.SECONDS,
+        concept=Concept.PREEMPTION,
+        definition="95th percentile of time to first token, as the bucket that holds it.",
+        population="Requests that produced a first token, server side.",
+        weighting="by request",
+        query="ttft_buckets",
+        instruments=("time_to_first_token_seconds",),
+        promql="ttft_quantile",
+        unknown_when="no request produced a first token, or the histogram is missing",
+        caveats=(
+            "Only the bucket is known; the true value lies between its edges.",
+            "Measured in the server: network and gateway time are outside.",
+            "Engines with other bucket edges are not summed; they are named instead.",
+        ),
+        not_read_as="proof of reuse: queueing and chunked prefill move it too",
+    ),
+)
+
+METRICS: dict[str, Metric] = {metric.key: metric for metric in _ENTRIES}

@@ -1,0 +1,208 @@
+"""Rows of a batch: cells, dimensions and changes as Arrow tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from core.cache.inbox import columns, rows
+from core.collect.slices import Block, KeyedSeries
+from core.collect.state import EngineMemory, EngineTarget, Sample, State
+from core.domain.counters import CounterCells, gauge_cells
+from core.domain.histograms import bucket_increments
+from core.domain.records import Bools, Change, Floats, Ints
+
+MICROSECONDS = 1_000_000
+
+
+class Silenced:
+    """Which cells of a duplicate address do not count: those the first address also has."""
+
+    def __init__(
+        self,
+        duplicates: dict[EngineTarget, EngineTarget],
+        minutes: dict[EngineTarget, set[int]],
+    ) -> None:
+        self._minutes = {second: minutes[first] for second, first in duplicates.items()}
+
+    def flags(self, keys: Sequence[KeyedSeries], series: Ints, minute: Ints) -> Bools:
+        """Which of these cells do not count."""
+        flags = np.zeros(series.size, dtype=bool)
+        if not self._minutes:
+            return flags
+        owned = [self._minutes.get(key.place) for key in keys]
+        for i, (s, m) in enumerate(zip(series.tolist(), minute.tolist(), strict=True)):
+            minutes = owned[s]
+            flags[i] = minutes is not None and m in minutes
+        return flags
+
+
+def micros(seconds: Floats | Ints) -> Ints:
+    """Seconds since the epoch to whole microseconds, as Arrow stores them."""
+    return np.round(np.asarray(seconds, dtype=float) * MICROSECONDS).astype(np.int64)
+
+
+def _ids(keys: Sequence[KeyedSeries], series: Ints) -> Ints:
+    ids = np.array([key.series_id for key in keys], dtype=np.int64)
+    return ids[series]
+
+
+def counter_rows(cells: CounterCells, keys: Sequence[KeyedSeries], silenced: Silenced) -> pa.Table:
+    """Cells of counters and of the count and sum of histograms."""
+    whole = np.array([key.le is None for key in keys], dtype=bool)[cells.series]
+    kept = replace(cells, **{name: getattr(cells, name)[whole] for name in vars(cells)})
+    return columns(
+        "counter_cells",
+        {
+            "series_id": _ids(keys, kept.series),
+            "minute": micros(kept.minute),
+            "increase": kept.increase,
+            "gap_increase": kept.gap_increase,
+            "samples": kept.samples,
+            "resets": kept.resets,
+            "covered_s": kept.covered_s,
+            "largest_gap_s": kept.largest_gap_s,
+            "first_at": micros(kept.first_at),
+            "last_at": micros(kept.last_at),
+            "duplicate": silenced.flags(keys, kept.series, kept.minute),
+        },
+    )
+
+
+def bucket_rows(block: Block, cells: CounterCells, silenced: Silenced) -> pa.Table:
+    """Cells of histogram buckets, each bucket alone, empty ones left out."""
+    edges = block.edges
+    buckets = ~np.isnan(edges)[cells.series]
+    only = replace(cells, **{name: getattr(cells, name)[buckets] for name in vars(cells)})
+    found = bucket_increments(only, histogram=block.instruments, le=edges)
+    return columns(
+        "bucket_cells",
+        {
+            "series_id": _ids(block.keys, found.series),
+            "minute": micros(found.minute),
+            "increase": found.increase,
+            "duplicate": silenced.flags(block.keys, found.series, found.minute),
+        },
+    )
+
+
+def gauge_rows(block: Block, since: float, silenced: Silenced) -> pa.Table:
+    """Cells of gauges."""
+    cells = gauge_cells(block.samples, since=since)
+    return columns(
+        "gauge_cells",
+        {
+            "series_id": _ids(block.keys, cells.series),
+            "minute": micros(cells.minute),
+            "samples": cells.samples,
+            "value_sum": cells.value_sum,
+            "value_min": cells.value_min,
+            "value_max": cells.value_max,
+            "value_last": cells.value_last,
+            "last_at": micros(cells.last_at),
+            "duplicate": silenced.flags(block.keys, cells.series, cells.minute),
+        },
+    )
+
+
+def engine_rows(places: Iterable[EngineTarget], seen: dict[EngineTarget, EngineMemory]) -> pa.Table:
+    """Labels of the engines seen in the slice."""
+    names = ("cluster", "namespace", "pod", "model_name", "engine")
+    found = {place[0]: seen[place].labels for place in sorted(places)}
+    return rows(
+        "engines",
+        [{"engine_id": e, **dict(zip(names, labels, strict=True))} for e, labels in found.items()],
+    )
+
+
+def target_rows(
+    places: dict[EngineTarget, EngineMemory],
+    gone: dict[EngineTarget, float],
+    duplicates: dict[EngineTarget, EngineTarget],
+    intervals: dict[int, float],
+    last_up: Mapping[int, Sample],
+) -> pa.Table:
+    """Every known engine at its address, and how its scrapes stand."""
+    return rows(
+        "targets",
+        [
+            {
+                "engine_id": place[0],
+                "target_id": place[1],
+                "job": memory.job,
+                "instance": memory.instance,
+                "first_at": round(memory.first_at * MICROSECONDS),
+                "last_at": round(memory.last_at * MICROSECONDS),
+                "gone_at": round(gone[place] * MICROSECONDS) if place in gone else None,
+                "scrape_interval_s": intervals.get(place[1]),
+                "up": last_up[place[1]][1] == 1 if place[1] in last_up else None,
+                "duplicate_of": _address(places.get(duplicates[place]))
+                if place in duplicates
+                else None,
+            }
+            for place, memory in sorted(places.items())
+        ],
+    )
+
+
+def _address(memory: EngineMemory | None) -> str:
+    return f"{memory.job} {memory.instance}" if memory else "another address"
+
+
+def series_rows(keys: Iterable[KeyedSeries], state: State) -> pa.Table:
+    """Series that the state did not know."""
+    fresh = {key.series_id: key for key in keys if key.series_id not in state.last}
+    return rows(
+        "series",
+        [
+            {
+                "series_id": series_id,
+                "engine_id": key.place[0],
+                "target_id": key.place[1],
+                "instrument": key.instrument_key,
+                "label": key.label,
+                "le": key.le,
+                "exported_name": key.exported_name,
+            }
+            for series_id, key in fresh.items()
+        ],
+    )
+
+
+def export_rows(changed: dict[str, tuple[str, str | None]], at: float) -> pa.Table:
+    """Export states that changed."""
+    records = []
+    for key, (state, name) in sorted(changed.items()):
+        engine, target, instrument = key.split("/")
+        records.append(
+            {
+                "engine_id": int(engine),
+                "target_id": int(target),
+                "instrument": instrument,
+                "state": state,
+                "exported_name": name,
+                "checked_at": round(at * MICROSECONDS),
+            }
+        )
+    return rows("exports", records)
+
+
+def lever_rows(changes: Iterable[Change]) -> pa.Table:
+    """Changes as rows of the lever log."""
+    return rows(
+        "levers",
+        [
+            {
+                "lever_id": change.lever_id,
+                "happened_at": round(change.at * MICROSECONDS),
+                "kind": change.kind,
+                "origin": change.origin,
+                "what": change.what,
+                "engine_id": change.engine_id,
+                "by_whom": change.by_whom,
+                "link": change.link,
+            }
+            for change in changes
+        ],
+    )

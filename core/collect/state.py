@@ -1,0 +1,86 @@
+"""What a collector must remember between two slices, in one small file.
+
+Everything in it is as of `settled`: a slice read again from the same state gives
+the same cells, so a kill between writing the batch and writing the state only
+repeats work.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from core.errors import CollectorBusyError
+
+Sample = tuple[float, float]
+"""Time (seconds since the epoch) and value."""
+EngineTarget = tuple[int, int]
+
+
+class EngineMemory(msgspec.Struct, frozen=True):
+    """One engine at one address, as last seen; `back_at` is its first sample in the slice."""
+
+    labels: tuple[str | None, ...]
+    job: str | None
+    instance: str | None
+    first_at: float
+    last_at: float
+    back_at: float
+    gone_at: float | None = None
+    duplicate_of: int | None = None
+
+
+class State(msgspec.Struct):
+    """Memory of one Prometheus collector.
+
+    `last` and `up` hold the newest sample before `settled` of every series and
+    target; `points_per_s` sizes the next slice.
+    """
+
+    settled: int
+    backfill_from: int
+    last: dict[int, Sample] = {}
+    up: dict[int, Sample] = {}
+    intervals: dict[int, float] = {}
+    engines: dict[str, EngineMemory] = {}
+    exports: dict[str, tuple[str, str | None]] = {}
+    configs: dict[str, dict[str, str]] = {}
+    points_per_s: float | None = None
+
+
+class StateFile:
+    """The file, and the lock that keeps a second collector out."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def load(self) -> State | None:
+        """The saved state; None on a first start or when the file is damaged."""
+        try:
+            return msgspec.msgpack.decode(self.path.read_bytes(), type=State)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def save(self, state: State) -> None:
+        """Replace the file as a whole."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        aside = self.path.with_suffix(".new")
+        with aside.open("wb") as file:
+            file.write(msgspec.msgpack.encode(state))
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(self.path)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the source for one collector; the kernel frees it if we die."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.with_suffix(".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise CollectorBusyError(f"{self.path} is locked") from error
+            yield

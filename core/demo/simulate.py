@@ -1,0 +1,137 @@
+"""Samples of the simulated fleet, one story cycle at a time.
+
+Everything follows from the seed, the epoch and the cycle's number; counters are
+running sums of what each scrape interval added. No queries here, and no clock.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from core.demo.configuration import configuration_labels
+from core.demo.exports import Measured, Name, first_token_increments, gauges, token_increments
+from core.demo.fleet import CYCLE_S, FLEET, SCRAPE_S, Engine
+from core.demo.traffic import Traffic, engine_traffic
+from core.domain.records import Bools, Floats, RawSeries
+
+KEPT_CYCLES = 9
+"""Older cycles are forgotten, as a server forgets what is beyond its retention."""
+
+_GRID: Floats = np.arange(0.0, CYCLE_S, SCRAPE_S)
+
+Labels = frozenset[tuple[str, str]]
+Cycle = dict[Labels, RawSeries]
+
+
+class Simulation:
+    """The fleet's samples since its epoch, made when first asked for."""
+
+    def __init__(self, *, seed: int, epoch: float) -> None:
+        self._seed = seed
+        self._epoch = epoch
+        self._cycles: dict[int, Cycle] = {}
+        self._made = 0
+        self._totals: dict[Engine, dict[Name, float]] = {engine: {} for engine in FLEET}
+
+    def samples(
+        self, wanted: Callable[[Mapping[str, str]], bool], start: float, end: float
+    ) -> list[RawSeries]:
+        """Samples with start <= time <= end of the series whose labels are wanted."""
+        first = max(0, int((start - self._epoch) // CYCLE_S))
+        last = int((end - self._epoch) // CYCLE_S)
+        pieces: dict[Labels, list[RawSeries]] = defaultdict(list)
+        self._make_until(last)
+        for number in range(first, last + 1):
+            for labels, series in self._cycles.get(number, {}).items():
+                if wanted(series.labels) and (piece := _between(series, start, end)):
+                    pieces[labels].append(piece)
+        return [_joined(parts) for parts in pieces.values()]
+
+    def _make_until(self, last: int) -> None:
+        while self._made <= last:
+            self._cycles[self._made] = self._make(self._made)
+            self._cycles.pop(self._made - KEPT_CYCLES, None)
+            self._made += 1
+
+    def _make(self, number: int) -> Cycle:
+        cycle: Cycle = {}
+        for i, engine in enumerate(FLEET):
+            rng = np.random.default_rng([self._seed, i, number])
+            elapsed = number * CYCLE_S + engine.scrape_offset_s + _GRID
+            for series in self._engine_series(engine, elapsed, rng):
+                cycle[frozenset(series.labels.items())] = series
+        return cycle
+
+    def _engine_series(
+        self, engine: Engine, elapsed: Floats, rng: np.random.Generator
+    ) -> list[RawSeries]:
+        at = np.round(self._epoch + elapsed, 3)
+        down = engine.restart.covers(elapsed)
+        scraped = ~engine.scrape_gap.covers(elapsed)
+        shown = scraped & ~down
+        times = at[shown]
+        traffic = engine_traffic(engine, elapsed, at, rng)
+        counters = self._counters(engine, traffic, down, rng)
+        series = [
+            RawSeries(_labels(engine, name), times, values[shown].astype(float))
+            for name, values in {**counters, **gauges(engine.model, traffic, rng)}.items()
+        ]
+        series += _configurations(engine, elapsed, at, shown)
+        up = {"__name__": "up"} | engine.target_labels
+        return [*series, RawSeries(up, at[scraped], (~down[scraped]).astype(float))]
+
+    def _counters(
+        self, engine: Engine, traffic: Traffic, down: Bools, rng: np.random.Generator
+    ) -> Measured:
+        tokens = token_increments(traffic, rng)
+        first_tokens = first_token_increments(engine.model, traffic, rng)
+        counters = _running_totals({**tokens, **first_tokens}, self._totals[engine], down)
+        self._totals[engine] = {name: float(values[-1]) for name, values in counters.items()}
+        return counters
+
+
+def _labels(engine: Engine, name: Name) -> dict[str, str]:
+    own = {name.label: name.value} if name.label else {}
+    return {"__name__": name.metric} | engine.labels | own
+
+
+def _configurations(engine: Engine, elapsed: Floats, at: Floats, shown: Bools) -> list[RawSeries]:
+    """`cache_config_info`: one series for every configuration the engine had."""
+    restarts = engine.restart.times_begun(elapsed)
+    found = []
+    for count in np.unique(restarts[shown]):
+        times = at[shown & (restarts == count)]
+        labels = configuration_labels(engine, restarts=int(count))
+        labels = {"__name__": "vllm:cache_config_info"} | labels
+        found.append(RawSeries(labels, times, np.ones(times.size)))
+    return found
+
+
+def _running_totals(
+    increments: Measured, before: Mapping[Name, float], down: Bools
+) -> dict[Name, Floats]:
+    """Counters at every scrape; they begin again at zero where the engine went down."""
+    fell = int(np.argmax(down)) if down.any() else None
+    totals = {}
+    for name, added in increments.items():
+        total = before.get(name, 0.0) + np.cumsum(added, dtype=float)
+        if fell is not None:
+            total[fell:] -= total[fell - 1]
+        totals[name] = np.round(total, 6)
+    return totals
+
+
+def _between(series: RawSeries, start: float, end: float) -> RawSeries | None:
+    low = int(series.times.searchsorted(start, "left"))
+    high = int(series.times.searchsorted(end, "right"))
+    if low == high:
+        return None
+    return RawSeries(series.labels, series.times[low:high], series.values[low:high])
+
+
+def _joined(pieces: list[RawSeries]) -> RawSeries:
+    if len(pieces) == 1:
+        return pieces[0]
+    times = np.concatenate([piece.times for piece in pieces])
+    return RawSeries(pieces[0].labels, times, np.concatenate([piece.values for piece in pieces]))

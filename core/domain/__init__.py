@@ -1,0 +1,1 @@
+"""Meaning, free of machinery: no clock, no files, no network, no database."""

@@ -1,0 +1,243 @@
+"""Counters: exact increases between neighbouring samples, kept as minute cells.
+
+A counter's increase is taken per series between two neighbouring samples. A
+fall is a restart, and the increase is then the new value. A series born while
+its target was being scraped has a sample of value 0 at the scrape before.
+Nothing is extrapolated and nothing is interpolated.
+
+All functions work on the samples of many series at once, because a scrape of a
+fleet has thousands of them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.domain.records import Bools, Floats, Ints
+
+MINUTE_S = 60
+GAP_INTERVALS = 2
+"""Scrapes further apart than this many intervals leave a gap between them."""
+JITTER = 0.05
+"""Share of one interval that scrape times may wander."""
+
+
+@dataclass(frozen=True)
+class SampleBlock:
+    """Samples of many series, ordered by series, then time.
+
+    Parameters
+    ----------
+    series : int array, shape (n,)
+        Index of the series of each sample, rising from 0.
+    time : float array, shape (n,)
+        Seconds since the epoch.
+    value : float array, shape (n,)
+        Finite counter or gauge values.
+    """
+
+    series: Ints
+    time: Floats
+    value: Floats
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What happened between each sample and the one before it in its series.
+
+    All arrays have one entry per sample of the block; `paired` is False for the
+    first sample of a series, and the other fields are then meaningless.
+    """
+
+    paired: Bools
+    increase: Floats
+    gap_s: Floats
+    reset: Bools
+
+
+def counter_steps(block: SampleBlock, *, instrument: Ints | None = None) -> Steps:
+    """Difference neighbouring samples of every series.
+
+    Parameters
+    ----------
+    block : SampleBlock
+        Counter samples.
+    instrument : int array, shape (number of series,), optional
+        Series of one instrument (the buckets, count and sum of one histogram)
+        share a number. A fall in one of them is a restart of all of them at
+        that scrape, since they live in one process: without this a bucket that
+        grew past its old value would hide its own restart.
+
+    Returns
+    -------
+    Steps
+        Increases are never negative.
+
+    Source
+    ------
+    The rule of Prometheus' own `rate`, without its extrapolation.
+
+    >>> block = SampleBlock(np.zeros(4, int), np.array([0., 15, 30, 45]), np.array([10., 12, 1, 4]))
+    >>> steps = counter_steps(block)
+    >>> float(steps.increase[steps.paired].sum()), int(steps.reset.sum())
+    (6.0, 1)
+    """
+    paired = np.zeros(block.series.size, dtype=bool)
+    paired[1:] = block.series[1:] == block.series[:-1]
+    step = np.diff(block.value, prepend=np.nan)
+    gap = np.diff(block.time, prepend=np.nan)
+    reset = paired & (step < 0)
+    if instrument is not None and reset.any():
+        reset |= paired & _same_scrape(block, instrument, reset)
+    return Steps(paired, np.where(reset, block.value, step), gap, reset)
+
+
+def _same_scrape(block: SampleBlock, instrument: Ints, reset: Bools) -> Bools:
+    """Samples of the same instrument and time as any sample in `reset`."""
+    group = instrument[block.series]
+    fell = {(int(g), float(t)) for g, t in zip(group[reset], block.time[reset], strict=True)}
+    suspect = np.isin(block.time, block.time[reset])
+    for i in np.flatnonzero(suspect):
+        suspect[i] = (int(group[i]), float(block.time[i])) in fell
+    return suspect
+
+
+@dataclass(frozen=True)
+class CounterCells:
+    """One entry per series and minute that holds a sample.
+
+    `increase` is NaN where the minute holds no pair, so that unknown stays
+    unknown; every other field adds up over minutes (`largest_gap_s` by maximum).
+    `gap_increase` is the part of `increase` that was seen across a gap: it is
+    exact in total, but nobody knows when in the gap it happened.
+    """
+
+    series: Ints
+    minute: Ints
+    increase: Floats
+    gap_increase: Floats
+    samples: Ints
+    resets: Ints
+    covered_s: Floats
+    largest_gap_s: Floats
+    first_at: Floats
+    last_at: Floats
+
+
+def largest_covered_gap(scrape_interval_s: Floats) -> Floats:
+    """Longest distance of two scrapes that still counts as observed, in seconds.
+
+    >>> round(float(largest_covered_gap(np.array([15.0]))[0]), 2)
+    30.75
+    """
+    return scrape_interval_s * (GAP_INTERVALS + JITTER)
+
+
+def counter_cells(
+    block: SampleBlock, steps: Steps, *, since: float, scrape_interval_s: Floats
+) -> CounterCells:
+    """Sum steps into minute cells; a step belongs to the minute of its later sample.
+
+    Parameters
+    ----------
+    since : float
+        Samples before it only serve as the earlier half of a pair.
+    scrape_interval_s : float array, shape (number of series,)
+        Scrape interval of the target of each series, seconds.
+
+    >>> times, values = np.array([50., 65, 110, 130]), np.array([1., 2, 9, 9])
+    >>> block = SampleBlock(np.zeros(4, int), times, values)
+    >>> cells = counter_cells(block, counter_steps(block), since=60.0,
+    ...                       scrape_interval_s=np.array([15.0]))
+    >>> cells.minute.tolist(), cells.increase.tolist(), cells.gap_increase.tolist()
+    ([60, 120], [8.0, 0.0], [7.0, 0.0])
+    >>> cells.covered_s.tolist()
+    [15.0, 20.0]
+    """
+    keep = block.time >= since
+    series, time = block.series[keep], block.time[keep]
+    paired, gap, increase = steps.paired[keep], steps.gap_s[keep], steps.increase[keep]
+    minute = (time // MINUTE_S).astype(np.int64) * MINUTE_S
+    first = cell_starts(series, minute)
+    if not first.size:
+        return CounterCells(*(np.zeros(0, dtype=kind) for kind in "qqddqqdddd"))
+    across_gap = paired & (gap > largest_covered_gap(scrape_interval_s)[series])
+
+    def total(values: Floats, where: Bools) -> Floats:
+        sums: Floats = np.add.reduceat(np.where(where, values, 0.0), first)
+        return sums
+
+    pairs = np.add.reduceat(paired.astype(np.int64), first)
+    return CounterCells(
+        series=series[first],
+        minute=minute[first],
+        increase=np.where(pairs > 0, total(increase, paired), np.nan),
+        gap_increase=np.where(pairs > 0, total(increase, across_gap), np.nan),
+        samples=np.add.reduceat(np.ones(series.size, dtype=np.int64), first),
+        resets=np.add.reduceat(steps.reset[keep].astype(np.int64), first),
+        covered_s=total(gap, paired & ~across_gap),
+        largest_gap_s=np.where(
+            pairs > 0, np.maximum.reduceat(np.where(paired, gap, -np.inf), first), np.nan
+        ),
+        first_at=time[first],
+        last_at=time[np.append(first[1:], series.size) - 1],
+    )
+
+
+def cell_starts(series: Ints, minute: Ints) -> Ints:
+    """Indices at which a new (series, minute) group begins."""
+    if not series.size:
+        return np.zeros(0, dtype=np.int64)
+    new = np.ones(series.size, dtype=bool)
+    new[1:] = (series[1:] != series[:-1]) | (minute[1:] != minute[:-1])
+    return np.flatnonzero(new)
+
+
+@dataclass(frozen=True)
+class GaugeCells:
+    """One entry per series and minute: sums that merge into means, and extremes."""
+
+    series: Ints
+    minute: Ints
+    samples: Ints
+    value_sum: Floats
+    value_min: Floats
+    value_max: Floats
+    value_last: Floats
+    last_at: Floats
+
+
+def gauge_cells(block: SampleBlock, *, since: float) -> GaugeCells:
+    """Sum gauge samples into minute cells.
+
+    >>> block = SampleBlock(np.zeros(3, int), np.array([0., 15, 60]), np.array([.2, .4, .9]))
+    >>> cells = gauge_cells(block, since=0.0)
+    >>> cells.samples.tolist(), cells.value_max.tolist()
+    ([2, 1], [0.4, 0.9])
+    """
+    keep = block.time >= since
+    series, time, value = block.series[keep], block.time[keep], block.value[keep]
+    minute = (time // MINUTE_S).astype(np.int64) * MINUTE_S
+    first = cell_starts(series, minute)
+    if not first.size:
+        return GaugeCells(*(np.zeros(0, dtype=kind) for kind in "qqqddddd"))
+    last = np.append(first[1:], series.size) - 1
+    return GaugeCells(
+        series=series[first],
+        minute=minute[first],
+        samples=np.add.reduceat(np.ones(series.size, dtype=np.int64), first),
+        value_sum=np.add.reduceat(value, first),
+        value_min=np.minimum.reduceat(value, first),
+        value_max=np.maximum.reduceat(value, first),
+        value_last=value[last],
+        last_at=time[last],
+    )
+
+
+def scrape_interval(times: Floats) -> float | None:
+    """Median distance of neighbouring scrapes, seconds; None below two scrapes.
+
+    >>> scrape_interval(np.array([0.0, 15.0, 30.0, 90.0]))
+    15.0
+    """
+    return float(np.median(np.diff(times))) if times.size > 1 else None

@@ -1,0 +1,115 @@
+"""When an engine was there, when it was observed, and where nobody knows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+OBSERVED_SHARE = 0.5
+"""A chart bin counts as observed when at least this share of it was."""
+SETTLING_S = 120
+"""The newest samples arrive late; so much of the end of a window is no gap."""
+
+
+@dataclass(frozen=True)
+class Life:
+    """One engine's presence: from its first scrape until it left (None: still here)."""
+
+    engine_id: int
+    name: str
+    first_at: float
+    gone_at: float | None = None
+
+    def expected_s(self, start: float, end: float) -> float:
+        """Seconds of [start, end) in which the engine was there.
+
+        >>> Life(1, "a", first_at=30.0, gone_at=90.0).expected_s(0, 60)
+        30.0
+        """
+        until = end if self.gone_at is None else min(end, self.gone_at)
+        return max(0.0, until - max(start, self.first_at))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A stretch in which some engines, or all of them, were not observed."""
+
+    start: float
+    end: float
+    missing: tuple[str, ...]
+    everyone: bool
+
+
+def horizon(end: float, *, now: float, read_to: float | None) -> float:
+    """Until when samples can be expected: what is still settling is no gap.
+
+    >>> horizon(600.0, now=590.0, read_to=550.0), horizon(600.0, now=590.0, read_to=100.0)
+    (550.0, 590.0)
+    """
+    newest = now if read_to is None or now - read_to > SETTLING_S else read_to
+    return min(end, newest)
+
+
+def find_gaps(
+    bins: Sequence[int],
+    bin_s: int,
+    lives: Sequence[Life],
+    covered_s: Mapping[tuple[int, int], float],
+    *,
+    start: float,
+    until: float,
+) -> list[Gap]:
+    """Bins in which an engine that was there was not observed, runs joined.
+
+    Parameters
+    ----------
+    bins : sequence of int
+        Starts of the chart bins, seconds.
+    covered_s : mapping (engine_id, bin) -> seconds
+        Seconds between neighbouring scrapes; a missing key is none.
+    start, until : float
+        Part of the bins that is asked for and can be known.
+
+    Notes
+    -----
+    A missing key here is not an unknown amount: no scrape pair ended in the bin.
+    """
+    gaps: list[Gap] = []
+    for begin in bins:
+        low, high = max(begin, start), min(begin + bin_s, until)
+        there = [life for life in lives if life.expected_s(low, high) > 0]
+        missing = tuple(
+            life.name
+            for life in there
+            if covered_s.get((life.engine_id, begin), 0.0)
+            < OBSERVED_SHARE * life.expected_s(low, high)
+        )
+        if not there and high > low:
+            gaps.append(Gap(low, high, (), everyone=True))
+        elif missing:
+            gaps.append(Gap(low, high, missing, everyone=len(missing) == len(there)))
+    return _joined(gaps)
+
+
+def _joined(gaps: Sequence[Gap]) -> list[Gap]:
+    joined: list[Gap] = []
+    for gap in gaps:
+        last = joined[-1] if joined else None
+        if last and last.end == gap.start and last.missing == gap.missing:
+            joined[-1] = Gap(last.start, gap.end, gap.missing, gap.everyone)
+        else:
+            joined.append(gap)
+    return joined
+
+
+def names_of(labels: Sequence[tuple[str | None, str | None]]) -> list[str]:
+    """Short names of engines from (pod, engine); the rank is told where it matters.
+
+    >>> names_of([("a", "0"), ("b", "0"), ("b", "1"), (None, None)])
+    ['a', 'b #0', 'b #1', '(no pod label)']
+    """
+    pods = [pod for pod, _ in labels]
+    return [
+        f"{pod or '(no pod label)'} #{engine}"
+        if engine is not None and pods.count(pod) > 1
+        else pod or "(no pod label)"
+        for pod, engine in labels
+    ]

@@ -1,0 +1,110 @@
+"""Every error the program raises on purpose.
+
+    DashboardError
+      ConfigError
+      SourceError
+        SourceUnavailable     refused, reset, unknown host
+        SourceTimeout         no answer in time
+        SourceStatus          an HTTP status or an error the API names
+        SourceContract        an answer of another shape than the API promises
+      CacheError
+        CacheBusyError        another process owns the cache file
+        CacheSchemaError      the file was made by a newer version
+        BatchError            an inbox batch that cannot be merged
+      CollectorBusyError      another collector already serves this source
+      QueryFileError          a query file that breaks its contract, with file and line
+      ContractViolation       a measured value that cannot be true
+
+Each carries a title, a detail and a next step. They are raised with the value
+seen and the rule it broke, and caught in two places only: `collect`, which
+records them and goes on, and `ui`, which shows them.
+"""
+
+
+class DashboardError(Exception):
+    """A title, what was seen, and what to do next."""
+
+    title = "Something went wrong"
+    next_step = ""
+
+    def __init__(self, detail: str, *, next_step: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        if next_step is not None:
+            self.next_step = next_step
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.detail}"
+
+
+class ConfigError(DashboardError):
+    title = "A setting cannot be used"
+    next_step = "Correct the setting in the environment or in .env, then start again."
+
+
+class SourceError(DashboardError):
+    title = "A source did not answer as expected"
+    kind = "source_error"
+
+
+class SourceUnavailable(SourceError):
+    title = "The source cannot be reached"
+    kind = "unavailable"
+    next_step = "Check the address and that the server runs."
+
+
+class SourceTimeout(SourceError):
+    title = "The source did not answer in time"
+    kind = "timeout"
+    next_step = "Raise PREFIXWATCH_PROMETHEUS_TIMEOUT_S, or look at the load of the source."
+
+
+class SourceStatus(SourceError):
+    title = "The source refused the request"
+    kind = "status"
+
+    def __init__(self, detail: str, *, status: int, next_step: str | None = None) -> None:
+        super().__init__(detail, next_step=next_step)
+        self.status = status
+
+
+class SourceContract(SourceError):
+    title = "The source answered in another shape"
+    kind = "contract"
+    next_step = "Check that the address is the API itself and not a login page or a proxy."
+
+
+class CacheError(DashboardError):
+    title = "The cache cannot be used"
+
+
+class CacheBusyError(CacheError):
+    title = "Another process owns the cache file"
+    next_step = (
+        "Only one process may open the cache. Stop the other one, or point "
+        "PREFIXWATCH_DATA_DIR at another folder. Collecting needs no cache: "
+        "run `python -m core.collect` without --merge and the owner will merge its batches."
+    )
+
+
+class CacheSchemaError(CacheError):
+    title = "The cache file was made by a newer version"
+    next_step = "Start the newer version again, or move the cache file away to collect afresh."
+
+
+class BatchError(CacheError):
+    title = "An inbox batch cannot be merged"
+    next_step = "It was moved to the rejected folder beside the inbox; look at it there."
+
+
+class CollectorBusyError(DashboardError):
+    title = "Another collector already serves this source"
+    next_step = "Wait for it or stop it; two collectors of one source would race."
+
+
+class QueryFileError(DashboardError):
+    title = "A query file breaks its contract"
+
+
+class ContractViolation(DashboardError):
+    title = "A measured value cannot be true"

@@ -1,0 +1,130 @@
+"""Numbers and times as words: the same in tiles, tables, charts and exports."""
+
+from datetime import datetime, tzinfo
+from math import inf, isfinite
+
+from core.catalogue import METRICS, Unit
+from core.domain.reading import Coverage, Reading
+from core.messages import say
+
+SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+FULL_COVERAGE = 0.995
+WORDED = (Unit.TOKENS_PER_S, Unit.TOKENS, Unit.EVENTS, Unit.REQUESTS)
+"""Units written out behind the number."""
+
+
+def quantity(value: float) -> str:
+    """Three significant digits with a suffix.
+
+    >>> quantity(1_234_567), quantity(950), quantity(0.25), quantity(0)
+    ('1.23 M', '950', '0.25', '0')
+    """
+    for size, suffix in SUFFIXES:
+        if abs(value) >= size * 0.9995:
+            return f"{_three(value / size)} {suffix}"
+    return _three(value)
+
+
+def _three(value: float) -> str:
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def seconds(value: float) -> str:
+    """A duration with its unit.
+
+    >>> seconds(0.045), seconds(2.5), seconds(90), seconds(7200), seconds(inf)
+    ('45 ms', '2.5 s', '1.5 min', '2 h', 'no limit')
+    """
+    if not isfinite(value):
+        return say("no_limit")
+    for limit, size, unit in ((1, 0.001, "ms"), (90, 1, "s"), (5400, 60, "min")):
+        if abs(value) < limit:
+            return f"{_three(value / size)} {unit}"
+    return f"{_three(value / 3600)} h" if abs(value) < 172_800 else f"{_three(value / 86400)} d"
+
+
+def amount(value: float, unit: Unit) -> str:
+    """A value in its unit.
+
+    >>> amount(0.557, Unit.RATIO), amount(14.0, Unit.FACTOR), amount(5.0, Unit.EVENTS)
+    ('55.7 %', '14×', '5 events')
+    """
+    if unit is Unit.RATIO:
+        return f"{value * 100:.1f} %"
+    if unit is Unit.FACTOR:
+        return f"{_three(value)}×"
+    if unit is Unit.SECONDS:
+        return seconds(value)
+    return f"{quantity(value)} {unit}" if unit in WORDED else quantity(value)
+
+
+def reading(value: Reading) -> str:
+    """A reading as text: its value, its interval, or the reason it has none."""
+    if value.reason is not None:
+        return say(f"reason.{value.reason}")
+    unit = METRICS[value.metric].unit
+    if value.low is not None and value.high is not None:
+        if value.high == inf:
+            return f"> {amount(value.low, unit)}"
+        return f"{amount(value.low, unit)} – {amount(value.high, unit)}"
+    return say("cell.unknown") if value.value is None else amount(value.value, unit)
+
+
+def terms(value: Reading) -> str:
+    """Numerator over denominator, in words; empty where there are none."""
+    metric = METRICS[value.metric]
+    if value.numerator is None or value.denominator is None:
+        return ""
+    return (
+        f"{quantity(value.numerator)} {metric.numerator} / "
+        f"{quantity(value.denominator)} {metric.denominator}"
+    )
+
+
+def difference(change: float, unit: Unit) -> str:
+    """A change against the comparison period.
+
+    >>> difference(0.012, Unit.RATIO), difference(-3.0, Unit.EVENTS)
+    ('+1.2 pp', '−3 events')
+    """
+    sign = "+" if change >= 0 else "−"
+    if unit is Unit.RATIO:
+        return f"{sign}{abs(change) * 100:.1f} pp"
+    return sign + amount(abs(change), unit)
+
+
+def coverage(value: Coverage) -> str:
+    """How much was observed, in words."""
+    share = value.share
+    if share is None:
+        return say("coverage.nothing_expected")
+    engines = say("coverage.engines", seen=value.engines, expected=value.engines_expected)
+    return say("coverage.observed", engines=engines, share=observed(share))
+
+
+def observed(share: float) -> str:
+    """Share of a window that was observed; within one scrape of all of it is all.
+
+    >>> observed(1.002), observed(0.952)
+    ('100 %', '95.2 %')
+    """
+    return "100 %" if share >= FULL_COVERAGE else f"{share * 100:.1f} %"
+
+
+def clock(t: float, zone: tzinfo, *, day: bool = False) -> str:
+    """Time of day in the reader's zone, with the day where it matters."""
+    at = datetime.fromtimestamp(t, zone)
+    return at.strftime("%d %b %H:%M:%S" if day else "%H:%M:%S")
+
+
+def age(value: float) -> str:
+    """How old something is, in whole seconds, or what the clocks disagree about.
+
+    >>> age(8.2), age(7300.0)
+    ('8 s ago', '2.03 h ago')
+    """
+    if value < 0:
+        return say("age.ahead", age=seconds(-value))
+    return say("age", age=seconds(float(round(value))))

@@ -1,0 +1,175 @@
+"""What runs for as long as the app runs: the cache's owner, its writer, the collector.
+
+One per process. No Streamlit here: pages come and go, this stays.
+"""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.cache.inbox import Inbox
+from core.cache.store import Store
+from core.config import Settings, load_settings
+from core.demo import is_over
+
+log = logging.getLogger(__name__)
+
+ROOT = Path(__file__).resolve().parent.parent
+MERGE_EVERY_S = 0.5
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
+STEADY_S = 60.0
+"""A collector that lived so long was fine; the next wait is short again."""
+STOP_S = 10.0
+LOG_BYTES = 5_000_000
+
+
+@dataclass(frozen=True)
+class CollectorState:
+    """How the supervised collector stands."""
+
+    enabled: bool = True
+    pid: int | None = None
+    started_at: float | None = None
+    restarts: int = 0
+    last_status: int | None = None
+    next_start_at: float | None = None
+
+
+class Runtime:
+    """Owns the cache file, merges the inbox, keeps one collector alive.
+
+    Raises
+    ------
+    CacheBusyError
+        Another process owns the cache.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        if settings.demo and is_over(settings, time.time()):
+            shutil.rmtree(settings.home, ignore_errors=True)
+        self.store = Store(settings.home / "cache.duckdb")
+        self.inbox = Inbox(settings.home / "inbox")
+        if self.store.is_new:
+            shutil.rmtree(settings.home / "collectors", ignore_errors=True)
+        self._stop = threading.Event()
+        self._supervisor = Supervisor(settings, self._stop)
+        self._threads = [
+            threading.Thread(target=self._merge_forever, name="merge", daemon=True),
+            threading.Thread(target=self._supervisor.run, name="supervisor", daemon=True),
+        ]
+
+    def start(self) -> None:
+        """Begin merging and collecting."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the collector, merge nothing more, give the cache file back."""
+        self._stop.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(STOP_S + 5)
+        self.store.close()
+
+    @property
+    def collector(self) -> CollectorState:
+        """How the collector stands."""
+        return self._supervisor.state
+
+    def _merge_forever(self) -> None:
+        while not self._stop.wait(MERGE_EVERY_S):
+            try:
+                self.store.merge_waiting(self.inbox)
+            except Exception:
+                log.exception("merging failed, trying again")
+
+
+class Supervisor:
+    """Keeps one `python -m core.collect --follow` alive, waiting longer after each failure."""
+
+    def __init__(self, settings: Settings, stop: threading.Event) -> None:
+        self._settings = settings
+        self._stop = stop
+        self.state = CollectorState(enabled=settings.collector)
+
+    def run(self) -> None:
+        """Start, watch, start again, until told to stop."""
+        wait, restarts = FIRST_WAIT_S, 0
+        while self._settings.collector and not self._stop.is_set():
+            began = time.time()
+            status = self._run_once(began, restarts)
+            wait = FIRST_WAIT_S if time.time() - began > STEADY_S else min(wait * 2, LONGEST_WAIT_S)
+            restarts += 1
+            self.state = CollectorState(
+                restarts=restarts, last_status=status, next_start_at=time.time() + wait
+            )
+            self._stop.wait(wait)
+
+    def _run_once(self, began: float, restarts: int) -> int:
+        command = [sys.executable, "-m", "core.collect", "--follow", "--supervised"]
+        path = self._settings.home / "collectors" / "collector.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = "ab" if not path.exists() or path.stat().st_size < LOG_BYTES else "wb"
+        environment = os.environ | {
+            "PREFIXWATCH_DATA_DIR": str(self._settings.data_dir.resolve()),
+            "PYTHONPATH": str(ROOT),
+        }
+        with path.open(mode) as output:
+            process = subprocess.Popen(  # noqa: S603 - a fixed argument list
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        self.state = CollectorState(pid=process.pid, started_at=began, restarts=restarts)
+        while process.poll() is None:
+            if self._stop.wait(0.2):
+                return _end(process)
+        return process.returncode
+
+
+def _end(process: "subprocess.Popen[bytes]") -> int:
+    process.terminate()
+    try:
+        return process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+_lock = threading.Lock()
+_running: Runtime | None = None
+
+
+def running() -> Runtime:
+    """The process's runtime, started on first use.
+
+    Raises
+    ------
+    DashboardError
+        A setting cannot be used or the cache is busy; the next call tries again.
+    """
+    global _running  # noqa: PLW0603 - one per process is the point
+    with _lock:
+        if _running is None:
+            runtime = Runtime(load_settings())
+            runtime.start()
+            _running = runtime
+        return _running
+
+
+def shut_down() -> None:
+    """Stop the process's runtime, if there is one."""
+    global _running  # noqa: PLW0603
+    with _lock:
+        if _running is not None:
+            _running.stop()
+            _running = None

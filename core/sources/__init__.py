@@ -1,0 +1,1 @@
+"""Outside systems, one a file: bytes in, records out."""

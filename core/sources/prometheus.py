@@ -1,0 +1,247 @@
+"""Prometheus: raw samples in, `RawSeries` out.
+
+The connection is prometheus-api-client's (session, auth, TLS, proxy). What it
+leaves out is added at its edges: a timeout, retries that keep the server's own
+error text, warnings of the envelope, and typed decoding in a response hook, so
+that a login page, a truncated body or an error envelope is named for what it is.
+"""
+
+import gc
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import numpy as np
+import requests
+from prometheus_api_client import PrometheusConnect
+from prometheus_api_client.exceptions import PrometheusApiClientException
+from urllib3.util.retry import Retry
+
+from core.config import Settings
+from core.domain.records import RawSeries
+from core.errors import (
+    SourceContract,
+    SourceError,
+    SourceStatus,
+    SourceTimeout,
+    SourceUnavailable,
+)
+from core.named_queries import any_of, quoted, render_promql
+
+RETRIED = (429, 502, 503, 504)
+MILLISECOND = 0.001
+ERROR_TEXT = 500
+"""Characters of a server's error text that are kept."""
+
+
+class _Series(msgspec.Struct, gc=False):
+    metric: dict[str, str]
+    values: list[tuple[float, str]] = []
+    value: tuple[float, str] | None = None
+    histograms: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Data(msgspec.Struct):
+    result: list[_Series]
+
+
+class _Envelope(msgspec.Struct):
+    status: str
+    data: _Data | None = None
+    errorType: str = ""  # noqa: N815 - the API's own name
+    error: str = ""
+    warnings: list[str] = []
+    infos: list[str] = []
+
+
+_decoder = msgspec.json.Decoder(_Envelope)
+
+
+class PrometheusSource:
+    """Reads one Prometheus (or anything that speaks its query API)."""
+
+    def __init__(
+        self, settings: Settings, *, adapter: requests.adapters.BaseAdapter | None = None
+    ) -> None:
+        if settings.prometheus_url is None:
+            raise SourceUnavailable("PREFIXWATCH_PROMETHEUS_URL is not set")
+        self.warnings: list[str] = []
+        """Warnings of the API since they were last taken."""
+        self.version: str | None = None
+        session = requests.Session()
+        session.verify = (
+            str(settings.prometheus_ca_file)
+            if settings.prometheus_ca_file
+            else settings.prometheus_verify_tls
+        )
+        session.hooks["response"].append(self._decode)
+        self._connection = PrometheusConnect(
+            url=settings.prometheus_url,
+            headers=_bearer(settings),
+            auth=_basic(settings),
+            session=session,
+            timeout=settings.prometheus_timeout_s,
+            retry=Retry(
+                total=2,
+                read=False,
+                backoff_factor=0.5,
+                status_forcelist=RETRIED,
+                respect_retry_after_header=False,
+                raise_on_status=False,
+            ),
+        )
+        if adapter is not None:
+            session.mount(settings.prometheus_url, adapter)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connection.close()
+
+    def server_time(self) -> float:
+        """The server's own clock, seconds since the epoch.
+
+        Raises
+        ------
+        SourceError
+            Unreachable, too slow, refused, or answering in another shape.
+        """
+        answer = self._ask(render_promql("server_time", matchers={}))
+        if len(answer) != 1 or answer[0].value is None:
+            raise SourceContract("`vector(time())` gave no single value")
+        return float(answer[0].value[1])
+
+    def raw_samples(
+        self, names: Iterable[str], start: float, end: float, *, matchers: Mapping[str, str]
+    ) -> list[RawSeries]:
+        """Samples as stored, with start <= time < end, each exactly once.
+
+        Parameters
+        ----------
+        start, end : float
+            Whole seconds. The query asks for one millisecond less than `end`, so
+            the answer is the same whether ranges are closed (2.x) or left-open
+            (3.x); what lies outside is cut away.
+        """
+        more = "".join(f",{label}={quoted(value)}" for label, value in sorted(matchers.items()))
+        return self._matrix(
+            "raw_samples", start, end, names=any_of(sorted(names)), and_matchers=more
+        )
+
+    def target_up(self, jobs: Iterable[str], start: float, end: float) -> list[RawSeries]:
+        """Samples of `up` of the given scrape jobs, with start <= time < end."""
+        return self._matrix("target_up", start, end, jobs=any_of(sorted(jobs)))
+
+    def take_warnings(self) -> list[str]:
+        """Warnings the server gave since the last call, each once."""
+        taken = list(dict.fromkeys(self.warnings))
+        self.warnings.clear()
+        return taken
+
+    def _matrix(self, name: str, start: float, end: float, **parts: str) -> list[RawSeries]:
+        query = render_promql(name, matchers={}, window=f"{round(end - start)}s", **parts)
+        with _collector_paused():
+            answer = self._ask(query, time=f"{end - MILLISECOND:.3f}")
+            return [_raw(series, start, end) for series in answer]
+
+    def _ask(self, query: str, **params: str) -> list[_Series]:
+        try:
+            result: list[_Series] = self._connection.custom_query(query, params=params)
+        except SourceError:
+            raise
+        except requests.Timeout as error:
+            raise SourceTimeout(_without_secrets(error)) from error
+        except (requests.RequestException, PrometheusApiClientException) as error:
+            raise SourceUnavailable(_without_secrets(error)) from error
+        return result
+
+    def _decode(self, response: requests.Response, **_: Any) -> None:
+        """Turn every answer into records or a named error, once."""
+        if response.is_redirect:
+            return
+        envelope = _envelope(response)
+        if response.status_code != requests.codes.ok or envelope.status != "success":
+            raise SourceStatus(
+                f"HTTP {response.status_code} {envelope.errorType}: {envelope.error[:ERROR_TEXT]}",
+                status=response.status_code,
+                next_step=_STEPS.get(response.status_code, _STEPS[0]),
+            )
+        if envelope.data is None:
+            raise SourceContract("the answer says success and holds no data")
+        self.warnings += envelope.warnings
+        result = envelope.data.result
+        response.json = lambda **_: {"data": {"result": result}}  # type: ignore[method-assign]
+
+
+_STEPS = {
+    0: "Look at the log of the Prometheus server.",
+    401: "Set PREFIXWATCH_PROMETHEUS_TOKEN, or ..._USER and ..._PASSWORD.",
+    403: "The credentials are known but may not query; ask for read access.",
+    404: "Check the path of PREFIXWATCH_PROMETHEUS_URL; it must not include /api/v1.",
+    422: "The query was too heavy; the collector asks for a smaller slice by itself.",
+    429: "The server limits requests; the collector waits and goes on.",
+    503: "The server is starting or overloaded; the collector tries again by itself.",
+}
+
+
+def clock_skew(answered: float, asked_at: float, got_at: float) -> float:
+    """Server clock minus our clock, seconds, taking half of the round trip off.
+
+    >>> clock_skew(105.0, 100.0, 102.0)
+    4.0
+    """
+    return answered - (asked_at + got_at) / 2
+
+
+def _envelope(response: requests.Response) -> _Envelope:
+    try:
+        return _decoder.decode(response.content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if response.status_code != requests.codes.ok:
+            text = " ".join(response.text[:ERROR_TEXT].split())
+            return _Envelope(status="error", errorType=response.reason or "", error=text)
+        kind = response.headers.get("Content-Type", "no content type")
+        raise SourceContract(f"not a Prometheus answer ({kind}): {error}") from error
+
+
+def _raw(series: _Series, start: float, end: float) -> RawSeries:
+    n = len(series.values)
+    times = np.fromiter((point[0] for point in series.values), float, n)
+    try:
+        values = np.fromiter((float(point[1]) for point in series.values), float, n)
+    except ValueError as error:
+        raise SourceContract(f"a sample is no number: {error}") from error
+    inside = (times >= start - MILLISECOND / 2) & (times < end - MILLISECOND / 2)
+    inside[1:] &= times[1:] > times[:-1]
+    native = bool(series.histograms) and not n
+    return RawSeries(series.metric, times[inside], values[inside], native)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Millions of small lists and no cycles: garbage collection doubles the cost."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _bearer(settings: Settings) -> dict[str, str] | None:
+    token = settings.prometheus_token
+    return None if token is None else {"Authorization": f"Bearer {token.get_secret_value()}"}
+
+
+def _basic(settings: Settings) -> tuple[str, str] | None:
+    if settings.prometheus_user is None:
+        return None
+    password = settings.prometheus_password
+    return (settings.prometheus_user, password.get_secret_value() if password else "")
+
+
+def _without_secrets(error: Exception) -> str:
+    """The error's own words without the query string, which may be long."""
+    text = str(error)
+    return text.split("?", 1)[0][:ERROR_TEXT] if "?" in text else text[:ERROR_TEXT]

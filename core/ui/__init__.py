@@ -1,0 +1,60 @@
+"""The only room that imports Streamlit, besides app.py and pages/.
+
+Pages call these functions in order; nothing here computes a measured number.
+"""
+
+from core.ui.frame import (
+    chart,
+    frame,
+    freshness,
+    grid,
+    heading,
+    nothing_to_show,
+    notices,
+    refresh_every,
+    shown_errors,
+    time_axis,
+    view,
+)
+from core.ui.health import (
+    cache_line,
+    collector_line,
+    coverage_table,
+    exports_table,
+    health_notices,
+    log_table,
+    sources_table,
+    targets_table,
+)
+from core.ui.levers import changes_table, lever_form
+from core.ui.tables import engines_table, groups_table, ttft_note
+from core.ui.tiles import reading_tiles, tiles
+
+__all__ = [
+    "cache_line",
+    "changes_table",
+    "chart",
+    "collector_line",
+    "coverage_table",
+    "engines_table",
+    "exports_table",
+    "frame",
+    "freshness",
+    "grid",
+    "groups_table",
+    "heading",
+    "health_notices",
+    "lever_form",
+    "log_table",
+    "nothing_to_show",
+    "notices",
+    "reading_tiles",
+    "refresh_every",
+    "shown_errors",
+    "sources_table",
+    "targets_table",
+    "tiles",
+    "time_axis",
+    "ttft_note",
+    "view",
+]

@@ -1,0 +1,213 @@
+"""The frame of every page: errors, banner, scope bar, freshness, notices, charts."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core import format as fmt
+from core import runtime
+from core.catalogue import METRICS, Metric
+from core.charts import TimeAxis, short_list
+from core.domain.scope import Scope, to_query
+from core.errors import DashboardError
+from core.messages import say
+from core.named_queries import cache_queries, prometheus_queries, render_promql
+from core.ui.scope_bar import current_scope, refresh_every, scope_bar
+from core.ui.style import STYLE, escaped
+from core.views import data_health, hit_ratio, live
+from core.views.fleet import Fleet
+
+__all__ = ["refresh_every"]
+
+BUILDERS = {"live": live.build, "hit_ratio": hit_ratio.build, "data_health": data_health.build}
+TICK_S = 5
+FRESH_S = 90.0
+SILENT_S = 60.0
+
+
+@contextmanager
+def shown_errors() -> Iterator[None]:
+    """Show a named error with its next step instead of a traceback."""
+    try:
+        yield
+    except DashboardError as error:
+        st.error(f"**{_plain(error.title)}.** {_plain(error.detail)}\n\n{_plain(error.next_step)}")
+        st.button(say("error.retry"))
+
+
+def frame() -> None:
+    """What stands above every page."""
+    st.html(STYLE)
+    if runtime.running().settings.demo:
+        st.html(f'<div class="pw-demo">{escaped(say("demo.banner"))}</div>')
+    with st.container(key="scope"):
+        scope_bar()
+
+
+def view(name: str) -> Any:
+    """The view of a page for the scope in the URL.
+
+    Built once for all sessions that look at the same scope, the same data and
+    the same few seconds.
+    """
+    scope = current_scope()
+    tick = time.time() // TICK_S * TICK_S
+    return _view(name, scope, runtime.running().store.version, tick)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _view(name: str, scope: Scope, version: int, tick: float) -> Any:  # noqa: ARG001 - keys
+    return BUILDERS[name](runtime.running().store, scope, tick)
+
+
+def time_axis(fleet: Fleet) -> TimeAxis:
+    """The reader's own time zone, as the browser names it."""
+    name = st.context.timezone or "UTC"
+    try:
+        return TimeAxis(fleet, ZoneInfo(name), name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return TimeAxis(fleet, ZoneInfo("UTC"), "UTC")
+
+
+def freshness(fleet: Fleet) -> None:
+    """Age of the data, engines that are fresh, and the window in the reader's zone."""
+    axis = time_axis(fleet)
+    newest = fleet.newest_sample_at
+    here = [engine for engine in fleet.engines if engine.life.gone_at is None]
+    fresh = sum(fleet.now - engine.last_at <= FRESH_S for engine in here)
+    parts = [
+        say("freshness.engines", age=fmt.age(fleet.now - newest))
+        if newest is not None
+        else say("freshness.none"),
+        say("freshness.covered", seen=fresh, all=len(here)),
+        say("freshness.requests"),
+        say(
+            "freshness.window",
+            start=fmt.clock(fleet.window.start, axis.zone, day=True),
+            end=fmt.clock(fleet.window.end, axis.zone, day=True),
+            zone=axis.zone_name,
+        ),
+    ]
+    st.html('<div class="pw-fresh">' + " · ".join(escaped(part) for part in parts) + "</div>")
+
+
+def notices(fleet: Fleet, *, inflated: Sequence[str] = (), broken: Sequence[str] = ()) -> None:
+    """What the reader must know before believing a number."""
+    source = fleet.prometheus
+    if source is not None and not source.ok:
+        newest = fleet.newest_sample_at
+        st.warning(
+            _plain(
+                say(
+                    "notice.source",
+                    title=source.title or "",
+                    detail=source.detail or "",
+                    next_step=source.next_step or "",
+                    age=fmt.age(fleet.now - newest) if newest else say("freshness.none"),
+                )
+            )
+        )
+    elif source is not None and source.state == "backfilling" and source.progress is not None:
+        left = say("notice.left", left=fmt.seconds(source.left_s)) if source.left_s else ""
+        st.progress(
+            min(max(source.progress, 0.0), 1.0),
+            say("notice.backfill", progress=f"{source.progress * 100:.0f} %", left=left),
+        )
+    if source is not None and fleet.now - source.checked_at > SILENT_S and _collects():
+        st.warning(say("notice.silent", age=fmt.seconds(fleet.now - source.checked_at)))
+    if broken:
+        st.error(_plain(say("notice.broken", names=short_list(broken))))
+    if inflated:
+        st.warning(_plain(say("notice.inflated_some", names=short_list(inflated))))
+
+
+def _collects() -> bool:
+    return runtime.running().settings.collector
+
+
+def nothing_to_show(fleet: Fleet) -> bool:
+    """Say why a page is empty; True when it is."""
+    if fleet.engines:
+        return False
+    never = fleet.prometheus is None or fleet.prometheus.read_to is None
+    st.info(say("notice.empty") if never else say("notice.empty_scope"))
+    return True
+
+
+def heading(title: str, *metrics: str) -> None:
+    """A title, with everything the catalogue says about its metrics behind an info mark."""
+    if not metrics:
+        st.html(f'<div class="pw-title">{escaped(title)}</div>')
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.html(f'<div class="pw-title">{escaped(title)}</div>', width="content")
+        with st.popover(":material/info:", help=say("info.button"), type="tertiary"):
+            for key in metrics:
+                _explain(METRICS[key])
+
+
+def grid(key: str, *weights: float) -> list[DeltaGenerator]:
+    """Columns that stack on a narrow screen."""
+    with st.container(key=f"grid-{key}"):
+        return list(st.columns(list(weights), gap="medium"))
+
+
+def _explain(metric: Metric) -> None:
+    lines = [f"**{metric.label}**", metric.definition]
+    if metric.numerator:
+        lines.append(say("info.numerator", text=metric.numerator))
+        lines.append(say("info.denominator", text=metric.denominator))
+    lines += [
+        say("info.population", text=metric.population),
+        say("info.weighting", text=metric.weighting),
+        say("info.unknown", text=metric.unknown_when),
+        *metric.caveats,
+    ]
+    if metric.not_read_as:
+        lines.append(say("info.not", text=metric.not_read_as))
+    lines.append(say("info.reference", text=metric.reference))
+    st.markdown("\n\n".join(_plain(line, bold=i == 0) for i, line in enumerate(lines)))
+    if metric.promql:
+        st.caption(say("info.promql"))
+        st.code(_promql(metric.promql), language="promql", wrap_lines=True)
+    st.caption(say("info.sql"))
+    st.code(cache_queries()[metric.query].text, language="sql")
+
+
+def _promql(name: str) -> str:
+    """The query for the scope in the URL, ready to paste."""
+    settings = runtime.running().settings
+    scope = current_scope()
+    names = settings.labels.model_dump() | {"model": settings.labels.model_name}
+    matchers = {names[k]: v for k, v in scope.labels().items() if v is not None}
+    window = scope.window(time.time())
+    parts = {"window": f"{window.length_s}s"}
+    query = prometheus_queries()[name]
+    return render_promql(
+        name, matchers=matchers, **{k: v for k, v in parts.items() if k in query.params}
+    )
+
+
+def chart(key: str, figure: go.Figure) -> None:
+    """Draw a figure in the page's theme."""
+    st.plotly_chart(figure, key=key, config={"displayModeBar": False, "responsive": True})
+
+
+def link_to_here() -> dict[str, str]:
+    """Parameters of a link that shows the same scope."""
+    return to_query(current_scope())
+
+
+def _plain(text: str, *, bold: bool = False) -> str:
+    """Text from outside as Markdown that means nothing but itself."""
+    if bold:
+        return text
+    for mark in "\\`*_{}[]<>#|~$:":
+        text = text.replace(mark, "\\" + mark)
+    return text

@@ -1,0 +1,215 @@
+"""Tables and lines of the Data health page."""
+
+import time
+
+import streamlit as st
+
+from core import format as fmt
+from core import runtime
+from core.catalogue import INSTRUMENTS
+from core.messages import say
+from core.ui.frame import time_axis
+from core.ui.tables import Column, table
+from core.views.data_health import DataHealthView
+
+
+def health_notices(view: DataHealthView) -> None:
+    """Findings that need a hand."""
+    if view.duplicates:
+        st.warning(say("health.duplicates", n=view.duplicates))
+    missing = sorted({name for target in view.targets for name in target.missing_labels})
+    if missing:
+        st.warning(say("health.labels", names=", ".join(missing)))
+    if view.skewed:
+        worst = max((s.clock_skew_s for s in view.sources if s.clock_skew_s is not None), key=abs)
+        st.warning(say("notice.skew", skew=fmt.seconds(abs(worst))))
+
+
+def sources_table(view: DataHealthView) -> None:
+    """Every source and how it stands; one that was never connected says so."""
+    now = view.fleet.now
+    columns = [
+        Column(say("col.source")),
+        Column(say("col.state")),
+        Column(say("col.checked"), numeric=True),
+        Column(say("col.lag"), numeric=True),
+        Column(say("col.progress"), numeric=True),
+        Column(say("col.skew"), numeric=True),
+        Column(say("col.detail"), wide=True),
+        Column(say("col.next_step"), wide=True),
+    ]
+    rows: list[list[str | None]] = [
+        [
+            source.source,
+            say(f"state.{source.state}"),
+            fmt.age(now - source.checked_at),
+            None if source.read_to is None else fmt.seconds(now - source.read_to),
+            None if source.progress is None else f"{source.progress * 100:.0f} %",
+            None if source.clock_skew_s is None else fmt.seconds(source.clock_skew_s),
+            source.detail or say("table.none"),
+            source.next_step or say("table.none"),
+        ]
+        for source in view.sources
+    ]
+    none = say("state.not_connected")
+    rows.append(
+        [say("health.langfuse"), none, none, none, none, none, "", say("health.langfuse_step")]
+    )
+    table("sources", columns, rows)
+
+
+def collector_line() -> None:
+    """How the supervised collector process stands."""
+    state = runtime.running().collector
+    now = time.time()
+    if not state.enabled:
+        st.caption(say("collector.off"))
+    elif state.pid is not None and state.started_at is not None:
+        st.caption(
+            say(
+                "collector.running",
+                pid=state.pid,
+                age=fmt.age(now - state.started_at),
+                restarts=state.restarts,
+            )
+        )
+    elif state.next_start_at is not None:
+        st.warning(
+            say(
+                "collector.waiting",
+                wait=fmt.seconds(max(0.0, state.next_start_at - now)),
+                status=state.last_status,
+            )
+        )
+
+
+def targets_table(view: DataHealthView) -> None:
+    """Engines at their scraped addresses."""
+    columns = [
+        Column(say("col.engine")),
+        Column(say("col.up")),
+        Column(say("col.age"), numeric=True),
+        Column(say("col.interval"), numeric=True),
+        Column(say("col.model")),
+        Column(say("col.namespace")),
+        Column(say("col.cluster")),
+        Column(say("col.target")),
+        Column(say("col.duplicate")),
+        Column(say("col.labels")),
+    ]
+    rows: list[list[str | None]] = []
+    for t in view.targets:
+        state = "unknown" if t.up is None else "up" if t.up else "down"
+        gone = t.gone_at is not None
+        rows.append(
+            [
+                t.name,
+                say("state.gone", age=fmt.age(view.fleet.now - (t.gone_at or 0.0)))
+                if gone
+                else say(f"state.{state}"),
+                fmt.age(t.age_s),
+                None if t.scrape_interval_s is None else fmt.seconds(t.scrape_interval_s),
+                t.model,
+                t.namespace,
+                t.cluster,
+                f"{t.job or '?'} {t.instance or '?'}",
+                t.duplicate_of or say("table.none"),
+                ", ".join(t.missing_labels) or say("table.none"),
+            ]
+        )
+    table("targets", columns, rows)
+
+
+def coverage_table(view: DataHealthView) -> None:
+    """How much of the window each engine was observed."""
+    columns = [
+        Column(say("col.engine")),
+        Column(say("col.observed"), numeric=True),
+        Column(say("col.samples"), numeric=True),
+        Column(say("col.largest_gap"), numeric=True),
+    ]
+    rows: list[list[str | int | None]] = []
+    for row in view.coverage:
+        share = row.coverage.share
+        rows.append(
+            [
+                row.name,
+                None if share is None else fmt.observed(share),
+                row.coverage.samples,
+                None if row.largest_gap_s is None else fmt.seconds(row.largest_gap_s),
+            ]
+        )
+    table("coverage", columns, rows)
+
+
+def exports_table(view: DataHealthView) -> None:
+    """Under which names the engines in scope export each metric."""
+    columns = [
+        Column(say("col.instrument")),
+        Column(say("col.exported"), numeric=True),
+        Column(say("col.renamed"), numeric=True),
+        Column(say("col.absent"), numeric=True),
+        Column(say("col.native"), numeric=True),
+        Column(say("col.names"), wide=True),
+    ]
+    table(
+        "names",
+        columns,
+        [
+            [
+                INSTRUMENTS[row.instrument].names[0],
+                row.exported,
+                row.renamed,
+                row.not_exported,
+                row.native_histogram,
+                ", ".join(row.names) or say("table.none"),
+            ]
+            for row in view.exports
+        ],
+    )
+
+
+def log_table(view: DataHealthView) -> None:
+    """What went wrong or was warned about."""
+    axis = time_axis(view.fleet)
+    columns = [
+        Column(say("col.time")),
+        Column(say("col.source")),
+        Column(say("col.level")),
+        Column(say("col.what"), wide=True),
+        Column(say("col.detail"), wide=True),
+        Column(say("col.next_step"), wide=True),
+    ]
+    table(
+        "log",
+        columns,
+        [
+            [
+                fmt.clock(e.noted_at, axis.zone, day=True),
+                e.source,
+                e.level,
+                e.title,
+                e.detail,
+                e.next_step or say("table.none"),
+            ]
+            for e in view.log
+        ],
+        empty=say("health.no_log"),
+    )
+
+
+def cache_line(view: DataHealthView) -> None:
+    """How much the cache holds."""
+    cache, axis = view.cache, time_axis(view.fleet)
+    if cache.first_minute is None or cache.last_minute is None:
+        st.caption(say("health.cache_empty"))
+        return
+    st.caption(
+        say(
+            "health.cache_line",
+            cells=fmt.quantity(cache.counter_cells + cache.bucket_cells + cache.gauge_cells),
+            start=fmt.clock(cache.first_minute, axis.zone, day=True),
+            end=fmt.clock(cache.last_minute, axis.zone, day=True),
+            batches=fmt.quantity(cache.batches),
+        )
+    )

@@ -1,0 +1,1 @@
+"""One module a page: a frozen dataclass with everything it shows, and its build()."""

@@ -1,0 +1,217 @@
+"""What every page needs to know first: who was there, what changed, where nobody knows."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from core.cache.store import Row, Store
+from core.domain.coverage import Gap, Life, find_gaps, horizon, names_of
+from core.domain.reading import Coverage, Reason
+from core.domain.scope import Scope, Window
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine in scope."""
+
+    engine_id: int
+    name: str
+    cluster: str | None
+    namespace: str | None
+    pod: str | None
+    model_name: str | None
+    rank: str | None
+    life: Life
+    last_at: float
+    up: bool | None
+
+
+@dataclass(frozen=True)
+class LeverMark:
+    """One change, as drawn on charts and listed beside them."""
+
+    at: float
+    kind: str
+    origin: str
+    what: str
+    engine: str | None
+    by_whom: str | None
+    link: str | None
+
+
+@dataclass(frozen=True)
+class SourceState:
+    """How a source stands."""
+
+    source: str
+    state: str
+    checked_at: float
+    read_to: float | None
+    backfill_from: float | None
+    progress: float | None
+    left_s: float | None
+    clock_skew_s: float | None
+    title: str | None
+    detail: str | None
+    next_step: str | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the last reading of the source worked."""
+        return self.state in ("following", "backfilling")
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Engines in scope and window, and what is known about the window itself."""
+
+    scope: Scope
+    window: Window
+    now: float
+    until: float
+    bins: tuple[int, ...]
+    engines: tuple[Engine, ...]
+    gaps: tuple[Gap, ...]
+    changes: tuple[LeverMark, ...]
+    prometheus: SourceState | None
+    exports: Mapping[str, Mapping[str, frozenset[int]]]
+    """Instrument -> state -> engine ids."""
+    covered_s: Mapping[int, float]
+    """Seconds of the window each engine was observed; an engine without a scrape is absent."""
+
+    @property
+    def bin_s(self) -> int:
+        """Width of a chart bin, seconds."""
+        return self.window.bin_s
+
+    def absent(self, *instruments: str) -> Reason:
+        """Why there is no number of these instruments in scope."""
+        if not self.engines:
+            return Reason.NOT_CONNECTED if self.prometheus is None else Reason.NO_ENGINE
+        here = {engine.engine_id for engine in self.engines}
+        states = {
+            state
+            for name in instruments
+            for state, ids in self.exports.get(name, {}).items()
+            if ids & here
+        }
+        if "exported" in states:
+            return Reason.TOO_FEW_SCRAPES
+        return Reason.RENAMED if "renamed" in states else Reason.NOT_EXPORTED
+
+    def coverage(self, observed_s: float, engines: int, samples: int) -> Coverage:
+        """Coverage of a sum over some engines of the window."""
+        return Coverage(
+            observed_s=observed_s,
+            expected_s=sum(e.life.expected_s(self.window.start, self.until) for e in self.engines),
+            engines=engines,
+            engines_expected=len(self.engines),
+            samples=samples,
+        )
+
+    def coverage_of(self, engines: Collection[int], samples: int) -> Coverage:
+        """Coverage of a value that these engines gave."""
+        observed = sum(self.covered_s[e] for e in engines if e in self.covered_s)
+        return self.coverage(observed, len(engines), samples)
+
+    def name(self, engine_id: int) -> str:
+        """Short name of an engine."""
+        return next(
+            (e.name for e in self.engines if e.engine_id == engine_id), "(engine out of scope)"
+        )
+
+    @property
+    def newest_sample_at(self) -> float | None:
+        """Time of the newest sample of any engine in scope."""
+        return max((engine.last_at for engine in self.engines), default=None)
+
+
+def query_params(scope: Scope, window: Window) -> dict[str, Any]:
+    """Parameters that all windowed cache queries share."""
+    return {
+        "start": datetime.fromtimestamp(window.start, UTC),
+        "end": datetime.fromtimestamp(window.end, UTC),
+        "bin_s": window.bin_s,
+        **scope.labels(),
+    }
+
+
+def load_fleet(store: Store, scope: Scope, now: float) -> Fleet:
+    """Read who was there, what changed and where nobody knows."""
+    window = scope.window(now)
+    params = query_params(scope, window)
+    engines = _engines(store.read("engines_in_window", params))
+    states = {row.source: SourceState(*row) for row in store.read("source_states", {})}
+    prometheus = states.get("prometheus")
+    until = horizon(window.end, now=now, read_to=prometheus.read_to if prometheus else None)
+    bins = tuple(range(window.start // window.bin_s * window.bin_s, window.end, window.bin_s))
+    covered = {
+        (row.engine_id, int(row.bin)): row.covered_s
+        for row in store.read("coverage_over_time", params)
+    }
+    per_engine: dict[int, float] = defaultdict(float)
+    for (engine_id, _), seconds in covered.items():
+        per_engine[engine_id] += seconds
+    gaps = find_gaps(
+        bins,
+        window.bin_s,
+        [engine.life for engine in engines],
+        covered,
+        start=window.start,
+        until=until,
+    )
+    return Fleet(
+        scope=scope,
+        window=window,
+        now=now,
+        until=until,
+        bins=bins,
+        engines=engines,
+        gaps=tuple(gaps),
+        changes=tuple(_marks(store.read("levers_in_window", params))),
+        prometheus=prometheus,
+        exports=_exports(store.read("export_states", params)),
+        covered_s=dict(per_engine),
+    )
+
+
+def _engines(found: list[Row]) -> tuple[Engine, ...]:
+    names = names_of([(row.pod, row.engine) for row in found])
+    return tuple(
+        Engine(
+            engine_id=row.engine_id,
+            name=name,
+            cluster=row.cluster,
+            namespace=row.namespace,
+            pod=row.pod,
+            model_name=row.model_name,
+            rank=row.engine,
+            life=Life(row.engine_id, name, row.first_at, row.gone_at),
+            last_at=row.last_at,
+            up=row.up,
+        )
+        for row, name in zip(found, names, strict=True)
+    )
+
+
+def _marks(found: Iterable[Row]) -> Iterable[LeverMark]:
+    for row in found:
+        yield LeverMark(
+            at=row.happened_at,
+            kind=row.kind,
+            origin=row.origin,
+            what=row.what,
+            engine=row.pod if row.pod is not None else row.model_name,
+            by_whom=row.by_whom,
+            link=row.link,
+        )
+
+
+def _exports(found: Iterable[Row]) -> dict[str, dict[str, frozenset[int]]]:
+    exports: dict[str, dict[str, frozenset[int]]] = {}
+    for row in found:
+        states = exports.setdefault(row.instrument, {})
+        states[row.state] = states.get(row.state, frozenset()) | {row.engine_id}
+    return exports

@@ -1,0 +1,99 @@
+"""Cache counters per engine, summed and turned into readings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.cache.store import Row, Store
+from core.domain.ratios import ratio_of_sums
+from core.domain.reading import Reading, Reason
+from core.domain.scope import Window
+from core.views.fleet import Fleet, query_params
+
+PAIRS: dict[str, tuple[str, str]] = {
+    "engine_hit_ratio": ("hits_tokens", "queries_tokens"),
+    "external_hit_ratio": ("external_hits_tokens", "external_queries_tokens"),
+    "lookup_inflation": ("queries_tokens", "prompt_tokens"),
+    "cached_prompt_ratio": ("prompt_cached_tokens", "prompt_tokens"),
+}
+"""Numerator and denominator column of each ratio."""
+INSTRUMENTS_OF: dict[str, tuple[str, str]] = {
+    "engine_hit_ratio": ("prefix_cache_hits", "prefix_cache_queries"),
+    "external_hit_ratio": ("external_prefix_cache_hits", "external_prefix_cache_queries"),
+    "lookup_inflation": ("prefix_cache_queries", "prompt_tokens"),
+    "cached_prompt_ratio": ("prompt_tokens_cached", "prompt_tokens"),
+}
+
+
+@dataclass(frozen=True)
+class CacheSums:
+    """Increases of the cache counters of every engine in the window."""
+
+    fleet: Fleet
+    rows: tuple[Row, ...]
+
+    def ratio(self, metric: str, *, engines: set[int] | None = None) -> Reading:
+        """One ratio over some engines (default: all in scope), sums first.
+
+        An engine counts only when both of its sums are known; one whose sums
+        break the contract is left out of the fleet and named by `broken`.
+        """
+        top, bottom = PAIRS[metric]
+        rows = [row for row in self.rows if engines is None or row.engine_id in engines]
+        both = [r for r in rows if getattr(r, top) is not None and getattr(r, bottom) is not None]
+        sound = [r for r in both if not self._breaks(metric, r)] if len(rows) > 1 else both
+        if both and not sound:
+            sound = both
+        return ratio_of_sums(
+            metric,
+            sum(getattr(r, top) for r in sound) if sound else None,
+            sum(getattr(r, bottom) for r in sound) if sound else None,
+            coverage=self.fleet.coverage(
+                sum(r.covered_s for r in sound if r.covered_s is not None),
+                len(sound),
+                sum(r.samples for r in sound if r.samples is not None),
+            ),
+            restarted=sum(r.resets for r in sound if r.resets is not None),
+            absent=self.fleet.absent(*INSTRUMENTS_OF[metric]),
+            at_most_one=metric != "lookup_inflation",
+        )
+
+    def broken(self, metric: str) -> tuple[str, ...]:
+        """Names of engines whose sums cannot be true."""
+        return tuple(
+            self.fleet.name(row.engine_id) for row in self.rows if self._breaks(metric, row)
+        )
+
+    def of(self, engine_id: int) -> Row | None:
+        """The sums of one engine."""
+        return next((row for row in self.rows if row.engine_id == engine_id), None)
+
+    @staticmethod
+    def _breaks(metric: str, row: Row) -> bool:
+        top, bottom = (getattr(row, column) for column in PAIRS[metric])
+        reading = ratio_of_sums(metric, top, bottom, at_most_one=metric != "lookup_inflation")
+        return reading.reason is Reason.CONTRACT_ERROR
+
+
+def cache_sums(store: Store, fleet: Fleet, window: Window | None = None) -> CacheSums:
+    """Sums of the fleet's window, or of another window (a comparison)."""
+    params = query_params(fleet.scope, window or fleet.window)
+    return CacheSums(fleet, tuple(store.read("hit_ratio_by_engine", params)))
+
+
+def ratio_line(metric: str, bins: Sequence[int], rows: Sequence[Row]) -> tuple[Reading, ...]:
+    """One ratio per chart bin, summed over engines first."""
+    top, bottom = PAIRS[metric]
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        if getattr(row, top) is not None and getattr(row, bottom) is not None:
+            found.setdefault(int(row.bin), []).append(row)
+    return tuple(
+        ratio_of_sums(
+            metric,
+            sum(getattr(r, top) for r in found[b]) if b in found else None,
+            sum(getattr(r, bottom) for r in found[b]) if b in found else None,
+            absent=Reason.TOO_FEW_SCRAPES,
+            at_most_one=metric != "lookup_inflation",
+        )
+        for b in bins
+    )

@@ -1,0 +1,36 @@
+"""Data health: sources, lag, coverage, names, duplicates, and what went wrong."""
+
+import streamlit as st
+
+from core import ui
+from core.messages import say
+from core.views.data_health import DataHealthView
+
+
+@st.fragment(run_every=ui.refresh_every())
+def health() -> None:
+    """Everything that moves; runs again by itself."""
+    view: DataHealthView = ui.view("data_health")
+    ui.freshness(view.fleet)
+    ui.notices(view.fleet)
+    ui.health_notices(view)
+    ui.heading(say("health.sources"))
+    ui.sources_table(view)
+    ui.heading(say("health.collector"))
+    ui.collector_line()
+    ui.heading(say("health.engines"))
+    ui.targets_table(view)
+    left, right = ui.grid("tables", 2, 3)
+    with left:
+        ui.heading(say("health.coverage"))
+        ui.coverage_table(view)
+    with right:
+        ui.heading(say("health.names"))
+        ui.exports_table(view)
+    ui.heading(say("health.log"))
+    ui.log_table(view)
+    ui.heading(say("health.cache"))
+    ui.cache_line(view)
+
+
+health()
