@@ -40,7 +40,10 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 def main() -> None:
     """One run of one session."""
     st.set_page_config(
-        page_title=say("app.title"), layout="wide", initial_sidebar_state="collapsed"
+        page_title=say("app.title"),
+        page_icon="docs/favicon.png",
+        layout="wide",
+        initial_sidebar_state="collapsed",
     )
     pages = [
         st.Page(path, title=say(f"page.{key}"), icon=icon, url_path=key, default=key == "live")

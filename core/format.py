@@ -72,6 +72,13 @@ def reading(value: Reading) -> str:
     return say("cell.unknown") if value.value is None else amount(value.value, unit)
 
 
+def split_unit(value: Reading, text: str) -> tuple[str, str]:
+    """A reading's text without its written-out unit, and that unit, or ''."""
+    unit = METRICS[value.metric].unit
+    number = text.removesuffix(f" {unit}")
+    return (number, unit) if unit in WORDED and number != text else (text, "")
+
+
 def terms(value: Reading) -> str:
     """Numerator over denominator, in words; empty where there are none."""
     metric = METRICS[value.metric]

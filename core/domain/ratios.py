@@ -76,8 +76,12 @@ def total(metric: str, amounts: Iterable[float | None], *, absent: Reason, **mor
 
 
 def change(now: Reading, before: Reading | None) -> float | None:
-    """Difference of two readings in the metric's unit; None unless both are known."""
-    if before is None or now.value is None or before.value is None:
+    """Difference of two readings in the metric's unit.
+
+    None unless both are known as numbers: of two bucket intervals nobody knows
+    the difference.
+    """
+    if before is None or now.value is None or before.value is None or now.low is not None:
         return None
     return now.value - before.value
 

@@ -80,12 +80,14 @@ def _cell(column: Column, cell: Cell) -> str:
 
 
 def words(cell: Cell) -> str:
-    """A cell as text."""
+    """A cell as text; the heading carries a written-out unit."""
     if cell is None:
         return say("cell.unknown")
     if isinstance(cell, Link):
         return cell.text
-    return fmt.reading(cell) if isinstance(cell, Reading) else str(cell)
+    if isinstance(cell, Reading):
+        return fmt.split_unit(cell, fmt.reading(cell))[0]
+    return str(cell)
 
 
 def to_csv(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> str:

@@ -57,9 +57,8 @@ def _value(reading: Reading) -> str:
     if not reading.known:
         return f'<div class="v pw-hatch">{text}</div><div class="t">{escaped(_why(reading))}</div>'
     kind = "v i" if reading.low is not None else "v"
-    unit = METRICS[reading.metric].unit
-    number = text.removesuffix(f" {unit}")
-    small = f" <small>{unit}</small>" if number != text else ""
+    number, unit = fmt.split_unit(reading, text)
+    small = f" <small>{unit}</small>" if unit else ""
     return f'<div class="{kind}">{number}{small}</div>'
 
 

@@ -116,9 +116,18 @@ _INSTRUMENT = {
 
 
 def _tokens(sums: CacheSums, metric: str, engines: set[int] | None) -> Reading:
-    rows = [r for r in sums.rows if engines is None or r.engine_id in engines]
+    rows = [
+        r
+        for r in sums.rows
+        if (engines is None or r.engine_id in engines) and getattr(r, metric) is not None
+    ]
     return total(
-        metric, (getattr(r, metric) for r in rows), absent=sums.fleet.absent(_INSTRUMENT[metric])
+        metric,
+        (getattr(r, metric) for r in rows),
+        absent=sums.fleet.absent(_INSTRUMENT[metric]),
+        coverage=sums.fleet.coverage_of(
+            {r.engine_id for r in rows}, sum(r.samples for r in rows if r.samples is not None)
+        ),
     )
 
 
