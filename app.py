@@ -6,6 +6,7 @@ session, so a deep link to any page passes through the frame.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
@@ -15,6 +16,7 @@ from core import runtime, ui
 from core.errors import DashboardError
 from core.messages import say
 
+HERE = Path(__file__).resolve().parent
 PAGES = (
     ("live", "pages/live.py", ":material/monitor_heart:"),
     ("hit_ratio", "pages/hit_ratio.py", ":material/percent:"),
@@ -41,7 +43,7 @@ def main() -> None:
     """One run of one session."""
     st.set_page_config(
         page_title=say("app.title"),
-        page_icon="docs/favicon.png",
+        page_icon=HERE / "docs" / "favicon.png",
         layout="wide",
         initial_sidebar_state="collapsed",
     )

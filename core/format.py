@@ -9,6 +9,8 @@ from core.messages import say
 
 SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 FULL_COVERAGE = 0.995
+CLOCK_TOLERANCE_S = 10.0
+"""Younger than now by so much is the grain of our own clock, not news."""
 WORDED = (Unit.TOKENS_PER_S, Unit.TOKENS, Unit.EVENTS, Unit.REQUESTS)
 """Units written out behind the number."""
 
@@ -132,6 +134,6 @@ def age(value: float) -> str:
     >>> age(8.2), age(7300.0)
     ('8 s ago', '2.03 h ago')
     """
-    if value < 0:
+    if value < -CLOCK_TOLERANCE_S:
         return say("age.ahead", age=seconds(-value))
-    return say("age", age=seconds(float(round(value))))
+    return say("age", age=seconds(float(round(max(value, 0.0)))))

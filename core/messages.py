@@ -222,8 +222,9 @@ TEXTS: dict[str, str] = {
     "prompt tokens.",
     "notice.broken": "Contract error on {names}: more hits than lookups. Left out of the fleet's "
     "sums.",
-    "notice.source": "Prometheus: {title}. {detail} {next_step} Shown is what was collected "
-    "before, {age}.",
+    "notice.source": "Prometheus: {title} ({detail}). {next_step} {shown}",
+    "notice.shown": "Shown is what was collected before; the newest sample is {age} old.",
+    "notice.shown_none": "Nothing was collected in this scope before.",
     "notice.silent": "The collector has not reported for {age}. It is started again by itself; "
     "see Data health.",
     "notice.backfill": "Reading history: {progress}{left}.",
@@ -259,6 +260,7 @@ TEXTS: dict[str, str] = {
     "health.engines": "Engines and scrape targets",
     "health.coverage": "Coverage in this window",
     "health.names": "Metric names",
+    "names.same": "this one",
     "health.log": "What went wrong, newest first",
     "health.cache": "Cache",
     "health.no_log": "Nothing went wrong so far.",

@@ -68,7 +68,7 @@ class PrometheusSource:
             raise SourceUnavailable("PREFIXWATCH_PROMETHEUS_URL is not set")
         self.warnings: list[str] = []
         """Warnings of the API since they were last taken."""
-        self.version: str | None = None
+        self.url = settings.prometheus_url
         session = requests.Session()
         session.verify = (
             str(settings.prometheus_ca_file)
@@ -150,9 +150,9 @@ class PrometheusSource:
         except SourceError:
             raise
         except requests.Timeout as error:
-            raise SourceTimeout(_without_secrets(error)) from error
+            raise SourceTimeout(f"{self.url}: {_cause(error)}") from error
         except (requests.RequestException, PrometheusApiClientException) as error:
-            raise SourceUnavailable(_without_secrets(error)) from error
+            raise SourceUnavailable(f"{self.url}: {_cause(error)}") from error
         return result
 
     def _decode(self, response: requests.Response, **_: Any) -> None:
@@ -241,7 +241,13 @@ def _basic(settings: Settings) -> tuple[str, str] | None:
     return (settings.prometheus_user, password.get_secret_value() if password else "")
 
 
-def _without_secrets(error: Exception) -> str:
-    """The error's own words without the query string, which may be long."""
-    text = str(error)
-    return text.split("?", 1)[0][:ERROR_TEXT] if "?" in text else text[:ERROR_TEXT]
+def _cause(error: BaseException) -> str:
+    """The innermost reason of a failed connection, without the query it was asked for."""
+    inner: object = error
+    while isinstance(inner, BaseException):
+        error = inner
+        inner = getattr(error, "reason", None) or next(
+            (arg for arg in error.args if isinstance(arg, BaseException)), error.__cause__
+        )
+    text = str(error).rsplit(": ", 1)[-1] or type(error).__name__
+    return text.split("?", 1)[0][:ERROR_TEXT]

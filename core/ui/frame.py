@@ -109,7 +109,9 @@ def notices(fleet: Fleet, *, inflated: Sequence[str] = (), broken: Sequence[str]
                     title=source.title or "",
                     detail=source.detail or "",
                     next_step=source.next_step or "",
-                    age=fmt.age(fleet.now - newest) if newest else say("freshness.none"),
+                    shown=say("notice.shown", age=fmt.seconds(fleet.now - newest))
+                    if newest is not None
+                    else say("notice.shown_none"),
                 )
             )
         )

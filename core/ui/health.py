@@ -10,7 +10,7 @@ from core.catalogue import INSTRUMENTS
 from core.messages import say
 from core.ui.frame import time_axis
 from core.ui.tables import Column, table
-from core.views.data_health import DataHealthView
+from core.views.data_health import DataHealthView, ExportRow
 
 
 def health_notices(view: DataHealthView) -> None:
@@ -162,11 +162,17 @@ def exports_table(view: DataHealthView) -> None:
                 row.renamed,
                 row.not_exported,
                 row.native_histogram,
-                ", ".join(row.names) or say("table.none"),
+                _names(row),
             ]
             for row in view.exports
         ],
     )
+
+
+def _names(row: ExportRow) -> str:
+    if row.names == INSTRUMENTS[row.instrument].names[:1]:
+        return say("names.same")
+    return ", ".join(row.names) or say("table.none")
 
 
 def log_table(view: DataHealthView) -> None:
