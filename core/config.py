@@ -1,5 +1,6 @@
 """Settings: frozen, read once from the environment, `.env` or a secrets folder."""
 
+import os
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -97,9 +98,16 @@ class Settings(BaseSettings):
 
 
 def load_settings(**overrides: object) -> Settings:
-    """Read the settings; a bad one is named without repeating secret values."""
+    """Read the settings; a bad one is named without repeating secret values.
+
+    Raises
+    ------
+    ConfigError
+        A value cannot be used.
+    """
+    secrets = os.environ.get("PREFIXWATCH_SECRETS_DIR")
     try:
-        return Settings(**overrides)  # type: ignore[arg-type]
+        return Settings(_secrets_dir=secrets, **overrides)  # type: ignore[arg-type]
     except ValidationError as error:
         lines = [
             f"{'.'.join(str(p) for p in e['loc']) or 'settings'}: {e['msg']}"

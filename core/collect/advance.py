@@ -40,6 +40,8 @@ from core.domain.records import Floats, RawSeries, Target
 
 DEFAULT_INTERVAL_S = 15.0
 """Used only for an engine of which no two scrapes were ever seen."""
+MEMORY_S = 7 * 86_400
+"""A series or engine not seen for so long is met as a new one."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
         read_keys, state, settings.labels, settle_to=settle_to
     )
     found = [
-        *restarts(counter_block, steps, since=read.start),
+        *restarts(counter_block, steps, since=read.start, leave_out=duplicates),
         *configured,
         *arrivals(seen, state, settling_s=settings.leave_after_s),
         *left,
@@ -124,7 +126,7 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
     after = msgspec.structs.replace(
         state,
         settled=settle_to,
-        last=state.last | _last_samples(read_keys, settle_to),
+        last=_fresh(state.last | _last_samples(read_keys, settle_to), settle_to),
         up=_last_scrapes(ups, settle_to),
         engines=_remembered(places, gone, settle_to),
         intervals=intervals,
@@ -264,6 +266,11 @@ def _info_key(key: KeyedSeries) -> tuple[object, ...]:
     return (key.target, key.engine.engine, key.engine.pod)
 
 
+def _fresh(last: dict[int, Sample], settle_to: int) -> dict[int, Sample]:
+    """Forget series not seen for so long that nothing can be said about between."""
+    return {series: s for series, s in last.items() if settle_to - s[0] <= MEMORY_S}
+
+
 def _last_samples(keys: Sequence[KeyedSeries], settle_to: int) -> dict[int, Sample]:
     found = {key.series_id: _last_before(key.raw.times, key.raw.values, settle_to) for key in keys}
     return {series: sample for series, sample in found.items() if sample is not None}
@@ -283,7 +290,7 @@ def _remembered(
             memory, gone_at=gone.get(place), last_at=min(memory.last_at, float(settle_to))
         )
         for place, memory in places.items()
-        if memory.first_at < settle_to
+        if memory.first_at < settle_to and settle_to - memory.last_at <= MEMORY_S
     }
 
 

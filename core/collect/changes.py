@@ -1,7 +1,7 @@
 """Changes the collector finds by itself, and which addresses show one engine."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -28,13 +28,20 @@ def found(kind: LeverKind, engine_id: int | None, at: float, what: str) -> Chang
     )
 
 
-def restarts(block: Block, steps: Steps, *, since: float) -> list[Change]:
-    """One change per engine, address and scrape at which a counter fell."""
+def restarts(
+    block: Block, steps: Steps, *, since: float, leave_out: Collection[EngineTarget] = ()
+) -> list[Change]:
+    """One change per engine, address and scrape at which a counter fell.
+
+    `leave_out` are addresses that only repeat another one.
+    """
     fell = np.flatnonzero(steps.reset & (block.samples.time >= since))
     seen: dict[tuple[EngineTarget, float], Change] = {}
     for i in fell:
         key = block.keys[int(block.samples.series[i])]
         at = float(block.samples.time[i])
+        if key.place in leave_out:
+            continue
         change = found(LeverKind.RESTART, key.engine.engine_id, at, "counters began again at zero")
         seen.setdefault((key.place, at), change)
     return list(seen.values())
