@@ -1,0 +1,22 @@
+"""Views to Plotly figures."""
+
+from core.charts.axis import TimeAxis
+from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, ttft
+from core.charts.frame import short_list
+from core.charts.heat import heat
+from core.charts.marks import lever_letters
+from core.charts.palette import COLOURS
+
+__all__ = [
+    "COLOURS",
+    "TimeAxis",
+    "heat",
+    "hit_ratio",
+    "inflation",
+    "kv_usage",
+    "lever_letters",
+    "prefill",
+    "pressure",
+    "short_list",
+    "ttft",
+]
