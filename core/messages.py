@@ -17,6 +17,7 @@ TEXTS: dict[str, str] = {
     "reason.not_exported": "not exported",
     "reason.renamed": "renamed",
     "reason.too_few_scrapes": "too few scrapes",
+    "reason.caching_off": "caching off",
     "reason.no_engine": "no engine in scope",
     "reason.not_connected": "not connected",
     "reason.contract_error": "contract error",
@@ -26,6 +27,8 @@ TEXTS: dict[str, str] = {
     "Data health shows the name.",
     "why.too_few_scrapes": "Fewer than two scrapes were seen in this window. Widen the range or "
     "check Data health for gaps.",
+    "why.caching_off": "Prefix caching is switched off here (enable_prefix_caching is False), so "
+    "nothing is looked up.",
     "why.no_engine": "No engine matches the scope in this window. Widen the range or clear a "
     "filter.",
     "why.not_connected": "This source is not connected yet.",

@@ -45,6 +45,7 @@ TABLES: dict[str, pa.Schema] = {
             "engine_id:i target_id:i instrument:s state:s checked_at:t",
             "exported_name:s",
         ),
+        "configurations": ("engine_id:i target_id:i name:s value:s",),
         "levers": (
             "lever_id:i happened_at:t kind:s origin:s what:s",
             "engine_id:i by_whom:s link:s",
@@ -68,6 +69,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "bucket_cells": ("series_id", "minute"),
     "gauge_cells": ("series_id", "minute"),
     "exports": ("engine_id", "target_id", "instrument"),
+    "configurations": ("engine_id", "target_id", "name"),
     "levers": ("lever_id",),
     "sources": ("source",),
     "source_log": ("log_id",),

@@ -52,7 +52,7 @@ def inflation(axis: TimeAxis, line: Sequence[Reading]) -> go.Figure:
         y=1,
         line={"color": MARK, "dash": "dot", "width": 1},
         annotation_text=say("legend.once"),
-        annotation_position="bottom right",
+        annotation_position="top left",
     )
     time_layout(figure, axis, say("axis.factor"), quiet=line)
     figure.update_layout(yaxis={"rangemode": "tozero", "ticksuffix": "×"})

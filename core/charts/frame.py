@@ -9,7 +9,7 @@ from core.charts.axis import TimeAxis
 from core.charts.marks import draw_marks
 from core.charts.palette import QUIET, UNKNOWN
 from core.domain.coverage import Gap
-from core.domain.reading import Reading, Reason
+from core.domain.reading import QUIET_REASONS, Reading
 from core.messages import say
 
 HEIGHT = 300
@@ -59,7 +59,7 @@ def _gap_bands(figure: go.Figure, axis: TimeAxis, quiet: Sequence[Reading], row:
     still = [
         (b, b + axis.fleet.bin_s, STRIP / 2, say("legend.quiet"))
         for b, r in zip(axis.fleet.bins, quiet, strict=False)
-        if r.reason is Reason.NO_TRAFFIC
+        if r.reason in QUIET_REASONS
     ]
     _bands(figure, axis, still, QUIET, ".", say("legend.quiet"), row)
 

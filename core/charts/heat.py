@@ -10,7 +10,7 @@ from core.charts.axis import TimeAxis
 from core.charts.frame import legend
 from core.charts.marks import plain_text
 from core.charts.palette import QUIET, UNKNOWN
-from core.domain.reading import Reading, Reason
+from core.domain.reading import QUIET_REASONS, Reading
 from core.messages import say
 
 
@@ -31,7 +31,7 @@ def heat(axis: TimeAxis, rows: Mapping[str, Sequence[Reading]]) -> go.Figure:
             zmin=0,
             zmax=100,
             colorscale=[[0, "#E9E3D2"], [0.5, "#7FB3E8"], [1, "#0B3C7A"]],
-            colorbar={"title": {"text": "%"}, "thickness": 10, "len": 0.9},
+            colorbar={"title": {"text": "%"}, "thickness": 10, "lenmode": "pixels", "len": 110},
             xgap=1,
             ygap=2,
         )
@@ -40,13 +40,13 @@ def heat(axis: TimeAxis, rows: Mapping[str, Sequence[Reading]]) -> go.Figure:
         (b, i, fmt.reading(r))
         for i, line in enumerate(rows.values())
         for b, r in zip(axis.fleet.bins, line, strict=True)
-        if not r.known and r.reason is not Reason.NO_TRAFFIC and _asked(axis, b)
+        if not r.known and r.reason not in QUIET_REASONS and _asked(axis, b)
     ]
     quiet = [
         (b, i, fmt.reading(r))
         for i, line in enumerate(rows.values())
         for b, r in zip(axis.fleet.bins, line, strict=True)
-        if r.reason is Reason.NO_TRAFFIC
+        if r.reason in QUIET_REASONS
     ]
     _cells(figure, axis, unknown, UNKNOWN, "/", say("legend.unknown"))
     _cells(figure, axis, quiet, QUIET, ".", say("legend.quiet"))
@@ -58,7 +58,7 @@ def heat(axis: TimeAxis, rows: Mapping[str, Sequence[Reading]]) -> go.Figure:
         showgrid=False,
     )
     figure.update_layout(
-        height=max(160, 60 + 30 * len(names)),
+        height=max(200, 80 + 30 * len(names)),
         margin={"l": 8, "r": 8, "t": 30, "b": 8},
         legend=legend(),
     )

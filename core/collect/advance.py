@@ -15,6 +15,7 @@ from core.catalogue import INSTRUMENTS, Kind
 from core.collect.batch import (
     Silenced,
     bucket_rows,
+    configuration_rows,
     counter_rows,
     engine_rows,
     export_rows,
@@ -25,11 +26,11 @@ from core.collect.batch import (
 )
 from core.collect.changes import (
     arrivals,
-    configuration_changes,
     departures,
     duplicate_places,
     minutes_of,
     place_key,
+    read_configurations,
     restarts,
 )
 from core.collect.slices import Block, KeyedSeries, build_block, key_series
@@ -102,12 +103,10 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
         end=read.end,
         leave_after_s=settings.leave_after_s,
     )
-    configured, configs = configuration_changes(
-        read_keys, state, settings.labels, settle_to=settle_to
-    )
+    configurations = read_configurations(read_keys, state, settings.labels, settle_to=settle_to)
     found = [
         *restarts(counter_block, steps, since=read.start, leave_out=duplicates),
-        *configured,
+        *configurations.changes,
         *arrivals(seen, state, settling_s=settings.leave_after_s),
         *left,
     ]
@@ -121,6 +120,7 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
         "bucket_cells": bucket_rows(counter_block, cells, silenced),
         "gauge_cells": gauge_rows(gauge_block, read.start, silenced),
         "exports": export_rows(changed, read.end),
+        "configurations": configuration_rows(configurations.fresh),
         "levers": lever_rows(found),
     }
     after = msgspec.structs.replace(
@@ -131,7 +131,7 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
         engines=_remembered(places, gone, settle_to),
         intervals=intervals,
         exports=state.exports | exports,
-        configs=state.configs | configs,
+        configs=state.configs | configurations.settled,
     )
     points = sum(key.raw.times.size for key in keys)
     rejected = _rejected((counter_block, gauge_block))

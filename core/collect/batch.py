@@ -188,6 +188,18 @@ def export_rows(changed: dict[str, tuple[str, str | None]], at: float) -> pa.Tab
     return rows("exports", records)
 
 
+def configuration_rows(fresh: Mapping[EngineTarget, Mapping[str, str]]) -> pa.Table:
+    """Newest configuration labels of engines, one row a label."""
+    return rows(
+        "configurations",
+        [
+            {"engine_id": place[0], "target_id": place[1], "name": name, "value": value}
+            for place, labels in fresh.items()
+            for name, value in labels.items()
+        ],
+    )
+
+
 def lever_rows(changes: Iterable[Change]) -> pa.Table:
     """Changes as rows of the lever log."""
     return rows(

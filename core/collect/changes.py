@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -47,16 +48,25 @@ def restarts(
     return list(seen.values())
 
 
-def configuration_changes(
+@dataclass(frozen=True)
+class Configurations:
+    """Changes found, labels as of the settled time, and labels that are news."""
+
+    changes: list[Change]
+    settled: dict[str, dict[str, str]]
+    fresh: dict[EngineTarget, dict[str, str]]
+
+
+def read_configurations(
     keys: Sequence[KeyedSeries], state: State, names: EngineLabelNames, *, settle_to: float
-) -> tuple[list[Change], dict[str, dict[str, str]]]:
-    """Changes of `cache_config_info` labels, and the labels as of `settle_to`.
+) -> Configurations:
+    """Read `cache_config_info`: what it says now, and what changed.
 
     The series has no model name, so it is matched to its engine by the other
     labels and the address.
     """
     engines = {
-        (_without_model(key), key.target): key.engine.engine_id
+        (_without_model(key), key.target): key.place
         for key in keys
         if key.name.instrument.kind is not Kind.INFO
     }
@@ -66,19 +76,24 @@ def configuration_changes(
             series[place_key(key.place)].append(key)
     changes: list[Change] = []
     settled: dict[str, dict[str, str]] = {}
+    fresh: dict[EngineTarget, dict[str, str]] = {}
     for place, shown in series.items():
-        before = state.configs.get(place)
+        before = known = state.configs.get(place)
+        engine = engines.get((_without_model(shown[0]), shown[0].target))
         configurations = [_configuration(key, names) for key in shown]
         for at, i in _in_order(shown):
             labels = configurations[i]
             if before is not None and labels != before:
-                engine_id = engines.get((_without_model(shown[i]), shown[i].target))
                 what = label_changes(before, labels)
-                changes.append(found(LeverKind.CONFIGURATION, engine_id, at, what))
+                changes.append(
+                    found(LeverKind.CONFIGURATION, engine[0] if engine else None, at, what)
+                )
             if at < settle_to:
                 settled[place] = labels
             before = labels
-    return changes, settled
+        if before is not None and before != known and engine is not None:
+            fresh[engine] = before
+    return Configurations(changes, settled, fresh)
 
 
 def _in_order(shown: Sequence[KeyedSeries]) -> list[tuple[float, int]]:

@@ -26,7 +26,7 @@ FIRST_SLICE_S = 15 * MINUTE_S
 LONGEST_SLICE_S = 86_400
 LOOKBACK_S = 5 * MINUTE_S
 """Read before the first slice, so that its first samples have a neighbour."""
-DIMENSIONS = ("engines", "targets", "series", "exports")
+DIMENSIONS = ("engines", "targets", "series", "exports", "configurations")
 TOO_HEAVY = 422
 
 

@@ -14,6 +14,7 @@ def ratio_of_sums(
     coverage: Coverage | None = None,
     restarted: int = 0,
     absent: Reason = Reason.NOT_EXPORTED,
+    quiet: Reason = Reason.NO_TRAFFIC,
     at_most_one: bool = True,
 ) -> Reading:
     """Divide two sums taken over the same series and window.
@@ -24,12 +25,14 @@ def ratio_of_sums(
         Sums of increases; None when no series gave one.
     absent : Reason
         What a missing sum means here.
+    quiet : Reason
+        What a denominator of 0 means here.
     at_most_one : bool
         Whether a ratio above 1 breaks the metric's contract.
 
     Unknown when
     ------------
-    A sum is None (`absent`), or the denominator is 0 (no traffic). A negative
+    A sum is None (`absent`), or the denominator is 0 (`quiet`). A negative
     sum, or a ratio above 1 where that cannot be, is a contract error: the sums
     stay visible and no ratio is given.
 
@@ -49,7 +52,7 @@ def ratio_of_sums(
     if numerator < 0 or denominator < 0 or (at_most_one and numerator > denominator):
         return unknown(Reason.CONTRACT_ERROR)
     if denominator == 0:
-        return unknown(Reason.NO_TRAFFIC)
+        return unknown(quiet)
     return Reading(
         metric,
         numerator / denominator,

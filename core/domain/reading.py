@@ -15,9 +15,14 @@ class Reason(StrEnum):
     NOT_EXPORTED = "not_exported"
     RENAMED = "renamed"
     TOO_FEW_SCRAPES = "too_few_scrapes"
+    CACHING_OFF = "caching_off"
     NO_ENGINE = "no_engine"
     NOT_CONNECTED = "not_connected"
     CONTRACT_ERROR = "contract_error"
+
+
+QUIET_REASONS = (Reason.NO_TRAFFIC, Reason.CACHING_OFF)
+"""Observed, and nothing to divide by: known silence, not a hole."""
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,8 @@ class Fleet:
     prometheus: SourceState | None
     exports: Mapping[str, Mapping[str, frozenset[int]]]
     """Instrument -> state -> engine ids."""
+    caching_off: frozenset[int]
+    """Engines whose configuration switches prefix caching off."""
     covered_s: Mapping[int, float]
     """Seconds of the window each engine was observed; an engine without a scrape is absent."""
 
@@ -173,6 +175,7 @@ def load_fleet(store: Store, scope: Scope, now: float) -> Fleet:
         changes=tuple(_marks(store.read("levers_in_window", params))),
         prometheus=prometheus,
         exports=_exports(store.read("export_states", params)),
+        caching_off=frozenset(r.engine_id for r in store.read("engines_without_caching", {})),
         covered_s=dict(per_engine),
     )
 

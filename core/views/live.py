@@ -318,5 +318,5 @@ def _worst_first(row: EngineRow) -> tuple[int, float]:
     """Contract errors, then unknown, then known ratios from low to high, then quiet ones."""
     if row.hit_ratio.value is not None:
         return (2, row.hit_ratio.value)
-    rank = {Reason.CONTRACT_ERROR: 0, Reason.NO_TRAFFIC: 3}
+    rank = {Reason.CONTRACT_ERROR: 0, Reason.NO_TRAFFIC: 3, Reason.CACHING_OFF: 4}
     return (rank.get(row.hit_ratio.reason or Reason.NOT_EXPORTED, 1), 0.0)

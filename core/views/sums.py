@@ -43,6 +43,9 @@ class CacheSums:
         sound = [r for r in both if not self._breaks(metric, r)] if len(rows) > 1 else both
         if both and not sound:
             sound = both
+        off = metric == "engine_hit_ratio" and self.fleet.caching_off.issuperset(
+            row.engine_id for row in sound
+        )
         return ratio_of_sums(
             metric,
             sum(getattr(r, top) for r in sound) if sound else None,
@@ -54,6 +57,7 @@ class CacheSums:
             ),
             restarted=sum(r.resets for r in sound if r.resets is not None),
             absent=self.fleet.absent(*INSTRUMENTS_OF[metric]),
+            quiet=Reason.CACHING_OFF if off else Reason.NO_TRAFFIC,
             at_most_one=metric != "lookup_inflation",
         )
 

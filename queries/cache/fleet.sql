@@ -71,6 +71,15 @@ where l.happened_at >= $start and l.happened_at < $end
     and ($engine is null or e.engine = $engine)))
 order by l.happened_at, l.lever_id
 
+-- name: engines_without_caching
+-- params: none
+-- returns: engine_id key
+-- One row per engine whose newest configuration switches prefix caching off.
+select distinct engine_id
+from configurations
+where name = 'enable_prefix_caching' and lower(value) = 'false'
+order by engine_id
+
 -- name: export_states
 -- params: cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
 -- returns: engine_id key, instrument text, state text, exported_name text, checked_at s

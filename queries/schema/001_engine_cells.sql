@@ -80,6 +80,14 @@ create table exports (
     checked_at    timestamptz not null
 );
 
+-- Newest labels of vllm:cache_config_info, one row a label.
+create table configurations (
+    engine_id bigint not null,
+    target_id bigint not null,
+    name      varchar not null,
+    value     varchar not null
+);
+
 create table levers (
     lever_id    bigint not null,
     happened_at timestamptz not null,
