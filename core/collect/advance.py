@@ -4,7 +4,7 @@ A pure function of the state, the slice and the settings: reading the same slice
 again from the same state gives the same rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -25,22 +25,20 @@ from core.collect.batch import (
     target_rows,
 )
 from core.collect.changes import (
-    arrivals,
-    departures,
     duplicate_places,
-    minutes_of,
     place_key,
+    place_of,
     read_configurations,
+    read_presence,
     restarts,
 )
+from core.collect.scrapes import DEFAULT_INTERVAL_S, Scrapes, read_scrapes, sample_times
 from core.collect.slices import Block, KeyedSeries, build_block, key_series
 from core.collect.state import EngineMemory, EngineTarget, Sample, State
 from core.config import Settings
-from core.domain.counters import counter_cells, counter_steps, scrape_interval
-from core.domain.records import Floats, RawSeries, Target
+from core.domain.counters import counter_cells, counter_steps
+from core.domain.records import Floats, RawSeries
 
-DEFAULT_INTERVAL_S = 15.0
-"""Used only for an engine of which no two scrapes were ever seen."""
 MEMORY_S = 7 * 86_400
 """A series or engine not seen for so long is met as a new one."""
 
@@ -80,56 +78,58 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
     keys = [k for k in key_series(read.samples, settings.labels) if k.raw.times.size]
     native = [k for k in key_series(read.samples, settings.labels) if k.raw.native_histogram]
     read_keys = [key for key in keys if not key.name.renamed]
-    ups = _ups(read.up, state)
-    intervals = _intervals(read_keys, ups, state)
+    times_of = sample_times(keys)
+    scrapes = read_scrapes(read.up, times_of, state, settle_to=settle_to)
     duplicates = duplicate_places(read_keys, state)
+    silenced = Silenced(duplicates, times_of)
 
     counters = [k for k in read_keys if k.name.instrument.kind in (Kind.COUNTER, Kind.HISTOGRAM)]
     gauges = [k for k in read_keys if k.name.instrument.kind is Kind.GAUGE]
-    counter_block = build_block(counters, _earlier(counters, state, ups), counters=True)
+    counter_block = build_block(counters, _earlier(counters, state, scrapes), counters=True)
     gauge_block = build_block(gauges, {}, counters=False)
     steps = counter_steps(counter_block.samples, instrument=counter_block.instruments)
-    interval = np.array([intervals.get(k.place[1], DEFAULT_INTERVAL_S) for k in counters])
+    interval = [scrapes.interval_s(k.place[1]) or DEFAULT_INTERVAL_S for k in counters]
     cells = counter_cells(
-        counter_block.samples, steps, since=read.start, scrape_interval_s=interval
+        counter_block.samples, steps, scrape_interval_s=np.array(interval, dtype=float)
     )
-    silenced = Silenced(duplicates, minutes_of(read_keys))
 
-    seen = _seen(keys, state, duplicates)
-    places = _known_places(state) | seen
-    gone, left = departures(
-        places,
-        {target: at for target, (at, _) in ups.newest.items()},
+    seen = _seen(keys, times_of, state, duplicates)
+    places = {place_of(key): memory for key, memory in state.engines.items()} | seen
+    presence = read_presence(
+        times_of,
+        {place: memory.instance for place, memory in seen.items()},
+        scrapes,
+        state,
         end=read.end,
         leave_after_s=settings.leave_after_s,
     )
     configurations = read_configurations(read_keys, state, settings.labels, settle_to=settle_to)
     found = [
-        *restarts(counter_block, steps, since=read.start, leave_out=duplicates),
+        *restarts(counter_block, steps, leave_out=duplicates),
         *configurations.changes,
-        *arrivals(seen, state, settling_s=settings.leave_after_s),
-        *left,
+        *presence.changes,
     ]
     exports = _exports(keys, native, set(seen))
     changed = {k: v for k, v in exports.items() if state.exports.get(k) != v}
     tables = {
         "engines": engine_rows(places.keys() & seen.keys(), seen),
-        "targets": target_rows(places, gone, duplicates, intervals, ups.newest),
+        "targets": target_rows(places, presence.gone, duplicates, scrapes),
         "series": series_rows(read_keys, state),
         "counter_cells": counter_rows(cells, counters, silenced),
         "bucket_cells": bucket_rows(counter_block, cells, silenced),
-        "gauge_cells": gauge_rows(gauge_block, read.start, silenced),
+        "gauge_cells": gauge_rows(gauge_block, silenced),
         "exports": export_rows(changed, read.end),
         "configurations": configuration_rows(configurations.fresh),
         "levers": lever_rows(found),
     }
+    up, scrape_gaps_s = scrapes.remember(settle_to)
     after = msgspec.structs.replace(
         state,
         settled=settle_to,
         last=_fresh(state.last | _last_samples(read_keys, settle_to), settle_to),
-        up=_last_scrapes(ups, settle_to),
-        engines=_remembered(places, gone, settle_to),
-        intervals=intervals,
+        up=up,
+        scrape_gaps_s=scrape_gaps_s,
+        engines=_remembered(places, times_of, presence.gone, settle_to),
         exports=state.exports | exports,
         configs=state.configs | configurations.settled,
     )
@@ -138,51 +138,7 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
     return Advance(tables, after, points, read.end - read.start, rejected)
 
 
-@dataclass(frozen=True)
-class _Ups:
-    """Scrapes of every target: times and outcomes, the last one before the slice first."""
-
-    scrapes: dict[int, tuple[Floats, Floats]]
-
-    @property
-    def newest(self) -> dict[int, Sample]:
-        return {t: (float(at[-1]), float(up[-1])) for t, (at, up) in self.scrapes.items()}
-
-    def scrape_before(self, target: int, at: float) -> Sample | None:
-        """The scrape of the target just before a time."""
-        if target not in self.scrapes:
-            return None
-        times, up = self.scrapes[target]
-        i = int(np.searchsorted(times, at - 1e-4)) - 1
-        return (float(times[i]), float(up[i])) if i >= 0 else None
-
-
-def _ups(series: Iterable[RawSeries], state: State) -> _Ups:
-    scrapes = {target: (np.array([at]), np.array([up])) for target, (at, up) in state.up.items()}
-    for raw in series:
-        target = Target(raw.labels.get("job"), raw.labels.get("instance")).target_id
-        times, up = scrapes.get(target, (np.zeros(0), np.zeros(0)))
-        fresh = raw.times > times[-1] if times.size else np.ones(raw.times.size, dtype=bool)
-        scrapes[target] = (
-            np.concatenate([times, raw.times[fresh]]),
-            np.concatenate([up, raw.values[fresh]]),
-        )
-    return _Ups({target: s for target, s in scrapes.items() if s[0].size})
-
-
-def _intervals(keys: Iterable[KeyedSeries], ups: _Ups, state: State) -> dict[int, float]:
-    """Scrape interval per target, from its own scrapes, else from what it told before."""
-    intervals = dict(state.intervals)
-    for target, (times, _) in ups.scrapes.items():
-        if times.size > 2 and (interval := scrape_interval(times)) is not None:
-            intervals[target] = interval
-    for key in keys:
-        if key.place[1] not in intervals and key.raw.times.size > 2:
-            intervals[key.place[1]] = float(np.median(np.diff(key.raw.times)))
-    return intervals
-
-
-def _earlier(keys: Iterable[KeyedSeries], state: State, ups: _Ups) -> dict[int, Sample]:
+def _earlier(keys: Iterable[KeyedSeries], state: State, scrapes: Scrapes) -> dict[int, Sample]:
     """The sample before the slice of each series.
 
     A series without one that was born between two successful scrapes of its
@@ -192,7 +148,7 @@ def _earlier(keys: Iterable[KeyedSeries], state: State, ups: _Ups) -> dict[int, 
     for key in keys:
         known = state.last.get(key.series_id)
         if known is None:
-            before = ups.scrape_before(key.place[1], float(key.raw.times[0]))
+            before = scrapes.before(key.place[1], float(key.raw.times[0]))
             known = (before[0], 0.0) if before is not None and before[1] == 1 else None
         if known is not None:
             earlier[key.series_id] = known
@@ -200,20 +156,13 @@ def _earlier(keys: Iterable[KeyedSeries], state: State, ups: _Ups) -> dict[int, 
 
 
 def _seen(
-    keys: Iterable[KeyedSeries], state: State, duplicates: dict[EngineTarget, EngineTarget]
+    keys: Iterable[KeyedSeries],
+    times_of: Mapping[EngineTarget, Floats],
+    state: State,
+    duplicates: Mapping[EngineTarget, EngineTarget],
 ) -> dict[EngineTarget, EngineMemory]:
-    """Engines at addresses that gave samples in the slice.
-
-    `cache_config_info` carries no model name and names no engine.
-    """
-    first: dict[EngineTarget, float] = {}
-    last: dict[EngineTarget, float] = {}
-    shown: dict[EngineTarget, KeyedSeries] = {}
-    for key in keys:
-        if key.name.instrument.kind is not Kind.INFO:
-            shown[key.place] = key
-            first[key.place] = min(first.get(key.place, np.inf), float(key.raw.times[0]))
-            last[key.place] = max(last.get(key.place, -np.inf), float(key.raw.times[-1]))
+    """Engines at addresses that gave samples in the slice."""
+    shown = {key.place: key for key in keys if key.place in times_of}
     seen = {}
     for place, key in shown.items():
         before = state.engines.get(place_key(place))
@@ -221,21 +170,11 @@ def _seen(
             labels=key.engine.as_tuple(),
             job=key.target.job,
             instance=key.target.instance,
-            first_at=before.first_at if before else first[place],
-            last_at=last[place],
-            back_at=first[place],
+            first_at=before.first_at if before else float(times_of[place][0]),
+            last_at=float(times_of[place][-1]),
             duplicate_of=duplicates[place][1] if place in duplicates else None,
         )
     return seen
-
-
-def _known_places(state: State) -> dict[EngineTarget, EngineMemory]:
-    return {_place(key): memory for key, memory in state.engines.items()}
-
-
-def _place(key: str) -> EngineTarget:
-    engine, target = key.split("/")
-    return int(engine), int(target)
 
 
 def _exports(
@@ -276,22 +215,23 @@ def _last_samples(keys: Sequence[KeyedSeries], settle_to: int) -> dict[int, Samp
     return {series: sample for series, sample in found.items() if sample is not None}
 
 
-def _last_scrapes(ups: _Ups, settle_to: int) -> dict[int, Sample]:
-    found = {target: _last_before(*scrapes, settle_to) for target, scrapes in ups.scrapes.items()}
-    return {target: sample for target, sample in found.items() if sample is not None}
-
-
 def _remembered(
-    places: dict[EngineTarget, EngineMemory], gone: dict[EngineTarget, float], settle_to: int
+    places: Mapping[EngineTarget, EngineMemory],
+    times_of: Mapping[EngineTarget, Floats],
+    gone: Mapping[EngineTarget, float],
+    settle_to: int,
 ) -> dict[str, EngineMemory]:
     """Engines as of `settle_to`: nothing of the unsettled part enters."""
-    return {
-        place_key(place): msgspec.structs.replace(
-            memory, gone_at=gone.get(place), last_at=min(memory.last_at, float(settle_to))
-        )
-        for place, memory in places.items()
-        if memory.first_at < settle_to and settle_to - memory.last_at <= MEMORY_S
-    }
+    remembered = {}
+    for place, memory in places.items():
+        times = times_of.get(place, np.zeros(0))
+        settled = times[times < settle_to]
+        last_at = float(settled[-1]) if settled.size else min(memory.last_at, float(settle_to))
+        if memory.first_at < settle_to and settle_to - last_at <= MEMORY_S:
+            remembered[place_key(place)] = msgspec.structs.replace(
+                memory, last_at=last_at, gone_at=gone.get(place)
+            )
+    return remembered
 
 
 def _last_before(times: Floats, values: Floats, limit: float) -> Sample | None:

@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from core.cache.inbox import columns, rows
+from core.collect.scrapes import Scrapes
 from core.collect.slices import Block, KeyedSeries
-from core.collect.state import EngineMemory, EngineTarget, Sample, State
-from core.domain.counters import CounterCells, gauge_cells
+from core.collect.state import EngineMemory, EngineTarget, State
+from core.domain.counters import MINUTE_S, CounterCells, gauge_cells
 from core.domain.histograms import bucket_increments
 from core.domain.records import Bools, Change, Floats, Ints
 
@@ -22,9 +23,12 @@ class Silenced:
     def __init__(
         self,
         duplicates: dict[EngineTarget, EngineTarget],
-        minutes: dict[EngineTarget, set[int]],
+        times_of: Mapping[EngineTarget, Floats],
     ) -> None:
-        self._minutes = {second: minutes[first] for second, first in duplicates.items()}
+        self._minutes = {
+            second: set((times_of[first] // MINUTE_S * MINUTE_S).astype(int).tolist())
+            for second, first in duplicates.items()
+        }
 
     def flags(self, keys: Sequence[KeyedSeries], series: Ints, minute: Ints) -> Bools:
         """Which of these cells do not count."""
@@ -87,9 +91,9 @@ def bucket_rows(block: Block, cells: CounterCells, silenced: Silenced) -> pa.Tab
     )
 
 
-def gauge_rows(block: Block, since: float, silenced: Silenced) -> pa.Table:
+def gauge_rows(block: Block, silenced: Silenced) -> pa.Table:
     """Cells of gauges."""
-    cells = gauge_cells(block.samples, since=since)
+    cells = gauge_cells(block.samples)
     return columns(
         "gauge_cells",
         {
@@ -120,10 +124,10 @@ def target_rows(
     places: dict[EngineTarget, EngineMemory],
     gone: dict[EngineTarget, float],
     duplicates: dict[EngineTarget, EngineTarget],
-    intervals: dict[int, float],
-    last_up: Mapping[int, Sample],
+    scrapes: Scrapes,
 ) -> pa.Table:
     """Every known engine at its address, and how its scrapes stand."""
+    newest = scrapes.newest
     return rows(
         "targets",
         [
@@ -135,8 +139,8 @@ def target_rows(
                 "first_at": round(memory.first_at * MICROSECONDS),
                 "last_at": round(memory.last_at * MICROSECONDS),
                 "gone_at": round(gone[place] * MICROSECONDS) if place in gone else None,
-                "scrape_interval_s": intervals.get(place[1]),
-                "up": last_up[place[1]][1] == 1 if place[1] in last_up else None,
+                "scrape_interval_s": scrapes.interval_s(place[1]),
+                "up": newest[place[1]][1] == 1 if place[1] in newest else None,
                 "duplicate_of": _address(places.get(duplicates[place]))
                 if place in duplicates
                 else None,

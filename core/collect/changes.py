@@ -1,25 +1,32 @@
 """Changes the collector finds by itself, and which addresses show one engine."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from core.catalogue import Kind
+from core.collect.scrapes import Scrapes
 from core.collect.slices import Block, KeyedSeries
 from core.collect.state import EngineMemory, EngineTarget, State
 from core.config import EngineLabelNames
 from core.domain.counters import Steps
 from core.domain.duplicates import are_one_engine
 from core.domain.levers import LeverKind, label_changes
-from core.domain.records import Change, stable_id
+from core.domain.records import Change, Floats, stable_id
 
 
 def place_key(place: EngineTarget) -> str:
     """Key of an engine at an address in the saved state."""
     return f"{place[0]}/{place[1]}"
+
+
+def place_of(key: str) -> EngineTarget:
+    """Engine and address of a key in the saved state."""
+    engine, target = key.split("/")
+    return int(engine), int(target)
 
 
 def found(kind: LeverKind, engine_id: int | None, at: float, what: str) -> Change:
@@ -30,13 +37,13 @@ def found(kind: LeverKind, engine_id: int | None, at: float, what: str) -> Chang
 
 
 def restarts(
-    block: Block, steps: Steps, *, since: float, leave_out: Collection[EngineTarget] = ()
+    block: Block, steps: Steps, *, leave_out: Collection[EngineTarget] = ()
 ) -> list[Change]:
     """One change per engine, address and scrape at which a counter fell.
 
     `leave_out` are addresses that only repeat another one.
     """
-    fell = np.flatnonzero(steps.reset & (block.samples.time >= since))
+    fell = np.flatnonzero(steps.reset & block.samples.counted)
     seen: dict[tuple[EngineTarget, float], Change] = {}
     for i in fell:
         key = block.keys[int(block.samples.series[i])]
@@ -111,65 +118,107 @@ def _configuration(key: KeyedSeries, labels: EngineLabelNames) -> dict[str, str]
     return {name: value for name, value in key.raw.labels.items() if name not in identity}
 
 
-def arrivals(
-    seen: Mapping[EngineTarget, EngineMemory],
+@dataclass(frozen=True)
+class Presence:
+    """When engines were there: changes found, and when addresses no longer scraped were last."""
+
+    changes: list[Change]
+    gone: dict[EngineTarget, float]
+
+
+def read_presence(
+    times_of: Mapping[EngineTarget, Floats],
+    instances: Mapping[EngineTarget, str | None],
+    scrapes: Scrapes,
     state: State,
-    *,
-    settling_s: float,
-) -> list[Change]:
-    """Engines that appeared, came back, or moved to another address.
-
-    The start of the whole record is no arrival: an engine appears only when
-    another was there at least `settling_s` before it.
-    """
-    places = dict(state.engines.items())
-    places |= {place_key(place): memory for place, memory in seen.items()}
-    begin = min((memory.first_at for memory in places.values()), default=0.0)
-    changes = []
-    for place, memory in seen.items():
-        before = state.engines.get(place_key(place))
-        if before is not None:
-            if before.gone_at is not None:
-                changes.append(_appeared(place, memory.back_at))
-            continue
-        others = [
-            m for key, m in places.items() if m.labels == memory.labels and key != place_key(place)
-        ]
-        if others and max(m.last_at for m in others) < memory.first_at:
-            what = f"runs at {memory.instance or 'another address'} now"
-            changes.append(found(LeverKind.RESTART, place[0], memory.first_at, what))
-        elif not others and memory.first_at > begin + settling_s:
-            changes.append(_appeared(place, memory.first_at))
-    return changes
-
-
-def _appeared(place: EngineTarget, at: float) -> Change:
-    return found(LeverKind.ENGINE_APPEARED, place[0], at, "first scrape")
-
-
-def departures(
-    places: Mapping[EngineTarget, EngineMemory],
-    last_up: Mapping[int, float],
     *,
     end: float,
     leave_after_s: float,
-) -> tuple[dict[EngineTarget, float], list[Change]]:
-    """Addresses that are no longer scraped, and engines that have none left.
+) -> Presence:
+    """Find engines that appeared, left, came back or moved to another address.
 
-    A target whose `up` is still sampled has not left, however long it fails.
+    An engine is there while it gives samples or its target is still being
+    scraped, however often that fails. Away for longer than `leave_after_s`, it
+    has left. The start of the whole record is no arrival: an engine appears only
+    when another was there that long before it.
     """
-    gone = {}
-    for place, memory in places.items():
-        newest = max(memory.last_at, last_up.get(place[1], memory.last_at))
-        if memory.gone_at is not None or end - newest > leave_after_s:
-            gone[place] = memory.gone_at if memory.gone_at is not None else memory.last_at
-    remaining = {place[0] for place in places if place not in gone}
-    changes = [
-        found(LeverKind.ENGINE_LEFT, place[0], at, "no longer scraped")
-        for place, at in gone.items()
-        if place[0] not in remaining and places[place].gone_at is None
+    known = {place_of(key): memory for key, memory in state.engines.items()}
+    there = {
+        place: _there(place, times_of.get(place, np.zeros(0)), known.get(place), scrapes)
+        for place in known.keys() | times_of.keys()
+    }
+    begin = min((float(times[0]) for times in there.values()), default=0.0)
+    begin = min([begin, *(memory.first_at for memory in known.values())])
+    changes: list[Change] = []
+    for engine_id, places in _by_engine(there).items():
+        times = np.unique(np.concatenate([there[place] for place in places]))
+        was_known = any(place in known for place in places)
+        if not was_known and times[0] > begin + leave_after_s:
+            changes.append(_appeared(engine_id, float(times[0])))
+        if any(place in times_of for place in places):
+            changes += _absences(engine_id, times, leave_after_s)
+            changes += _moves(places, there, known, instances)
+        still_known = all(known[p].gone_at is None for p in places if p in known)
+        if end - times[-1] > leave_after_s and (still_known or not was_known):
+            changes.append(_left(engine_id, float(times[-1])))
+    gone = {
+        place: float(times[-1]) for place, times in there.items() if end - times[-1] > leave_after_s
+    }
+    return Presence(changes, gone)
+
+
+def _there(
+    place: EngineTarget, times: Floats, memory: EngineMemory | None, scrapes: Scrapes
+) -> Floats:
+    """Times at which an engine gave samples, or its target was tried after it had."""
+    before = np.array([memory.last_at]) if memory is not None else np.zeros(0)
+    own = np.concatenate([before, times])
+    return np.unique(np.concatenate([own, scrapes.times(place[1], since=float(own[0]))]))
+
+
+def _by_engine(there: Mapping[EngineTarget, Floats]) -> dict[int, list[EngineTarget]]:
+    places: dict[int, list[EngineTarget]] = defaultdict(list)
+    for place in sorted(there):
+        places[place[0]].append(place)
+    return places
+
+
+def _absences(engine_id: int, times: Floats, leave_after_s: float) -> list[Change]:
+    away = np.flatnonzero(np.diff(times) > leave_after_s)
+    return [
+        change
+        for i in away
+        for change in (
+            _left(engine_id, float(times[i])),
+            _appeared(engine_id, float(times[i + 1])),
+        )
     ]
-    return gone, changes
+
+
+def _moves(
+    places: Sequence[EngineTarget],
+    there: Mapping[EngineTarget, Floats],
+    known: Mapping[EngineTarget, EngineMemory],
+    instances: Mapping[EngineTarget, str | None],
+) -> list[Change]:
+    """Addresses that took over from another: a restart that no counter shows."""
+    moves = []
+    for place in places:
+        others = [there[other] for other in places if other != place]
+        begun = float(there[place][0])
+        before = [times for times in others if times[0] < begun]
+        if place not in known and before and max(times[-1] for times in before) < begun:
+            what = f"runs at {instances.get(place) or 'another address'} now"
+            moves.append(found(LeverKind.RESTART, place[0], begun, what))
+    return moves
+
+
+def _appeared(engine_id: int, at: float) -> Change:
+    return found(LeverKind.ENGINE_APPEARED, engine_id, at, "first scrape")
+
+
+def _left(engine_id: int, at: float) -> Change:
+    return found(LeverKind.ENGINE_LEFT, engine_id, at, "no longer scraped")
 
 
 def duplicate_places(keys: Sequence[KeyedSeries], state: State) -> dict[EngineTarget, EngineTarget]:
@@ -210,11 +259,3 @@ def _age(place: EngineTarget, state: State) -> tuple[bool, float, EngineTarget]:
 def _samples(key: KeyedSeries) -> tuple[np.ndarray, np.ndarray]:
     finite = np.isfinite(key.raw.values)
     return key.raw.times[finite], key.raw.values[finite]
-
-
-def minutes_of(keys: Iterable[KeyedSeries]) -> dict[EngineTarget, set[int]]:
-    """Minutes in which each address gave any sample."""
-    minutes: dict[EngineTarget, set[int]] = defaultdict(set)
-    for key in keys:
-        minutes[key.place].update((np.unique(key.raw.times // 60) * 60).astype(int).tolist())
-    return minutes

@@ -156,33 +156,30 @@ def build_block(
     keys: Sequence[KeyedSeries], earlier: Mapping[int, tuple[float, float]], *, counters: bool
 ) -> Block:
     """Lay samples out, with the earlier neighbour (time, value) of each series first."""
-    times: list[Floats] = []
-    values: list[Floats] = []
+    times: list[Floats] = [np.zeros(0)]
+    values: list[Floats] = [np.zeros(0)]
+    counted: list[Bools] = [np.zeros(0, dtype=bool)]
+    sizes = np.zeros(len(keys), dtype=np.int64)
     rejected = np.zeros(len(keys), dtype=np.int64)
     for i, key in enumerate(keys):
         good = _usable(key.raw.values, counters=counters)
-        rejected[i] = good.size - np.count_nonzero(good)
         before = earlier.get(key.series_id)
         if before is not None:
             times.append(np.array([before[0]]))
             values.append(np.array([before[1]]))
-        else:
-            times.append(np.zeros(0))
-            values.append(np.zeros(0))
+            counted.append(np.zeros(1, dtype=bool))
         times.append(key.raw.times[good])
         values.append(key.raw.values[good])
-    sizes = [times[2 * i].size + times[2 * i + 1].size for i in range(len(keys))]
-    series = np.repeat(np.arange(len(keys), dtype=np.int64), sizes)
-    empty = np.zeros(0)
-    return Block(
-        keys,
-        SampleBlock(
-            series,
-            np.concatenate(times) if times else empty,
-            np.concatenate(values) if values else empty,
-        ),
-        rejected,
+        counted.append(np.ones(np.count_nonzero(good), dtype=bool))
+        rejected[i] = good.size - np.count_nonzero(good)
+        sizes[i] = np.count_nonzero(good) + (before is not None)
+    samples = SampleBlock(
+        series=np.repeat(np.arange(len(keys), dtype=np.int64), sizes),
+        time=np.concatenate(times),
+        value=np.concatenate(values),
+        counted=np.concatenate(counted),
     )
+    return Block(keys, samples, rejected)
 
 
 def _usable(values: Floats, *, counters: bool) -> Bools:

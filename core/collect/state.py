@@ -21,14 +21,13 @@ EngineTarget = tuple[int, int]
 
 
 class EngineMemory(msgspec.Struct, frozen=True):
-    """One engine at one address, as last seen; `back_at` is its first sample in the slice."""
+    """One engine at one address, as last seen."""
 
     labels: tuple[str | None, ...]
     job: str | None
     instance: str | None
     first_at: float
     last_at: float
-    back_at: float
     gone_at: float | None = None
     duplicate_of: int | None = None
 
@@ -37,14 +36,15 @@ class State(msgspec.Struct):
     """Memory of one Prometheus collector.
 
     `last` and `up` hold the newest sample before `settled` of every series and
-    target; `points_per_s` sizes the next slice.
+    target, `scrape_gaps_s` the last distances between scrapes of every target;
+    `points_per_s` sizes the next slice.
     """
 
     settled: int
     backfill_from: int
     last: dict[int, Sample] = {}
     up: dict[int, Sample] = {}
-    intervals: dict[int, float] = {}
+    scrape_gaps_s: dict[int, list[float]] = {}
     engines: dict[str, EngineMemory] = {}
     exports: dict[str, tuple[str, str | None]] = {}
     configs: dict[str, dict[str, str]] = {}

@@ -34,11 +34,15 @@ class SampleBlock:
         Seconds since the epoch.
     value : float array, shape (n,)
         Finite counter or gauge values.
+    counted : bool array, shape (n,)
+        False for a sample that only lends itself as the earlier half of a pair: it
+        belongs to another slice, or it is the 0 a series was born with.
     """
 
     series: Ints
     time: Floats
     value: Floats
+    counted: Bools
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ def counter_steps(block: SampleBlock, *, instrument: Ints | None = None) -> Step
     ------
     The rule of Prometheus' own `rate`, without its extrapolation.
 
-    >>> block = SampleBlock(np.zeros(4, int), np.array([0., 15, 30, 45]), np.array([10., 12, 1, 4]))
+    >>> time, value = np.array([0., 15, 30, 45]), np.array([10., 12, 1, 4])
+    >>> block = SampleBlock(np.zeros(4, int), time, value, np.ones(4, bool))
     >>> steps = counter_steps(block)
     >>> float(steps.increase[steps.paired].sum()), int(steps.reset.sum())
     (6.0, 1)
@@ -133,28 +138,23 @@ def largest_covered_gap(scrape_interval_s: Floats) -> Floats:
     return scrape_interval_s * (GAP_INTERVALS + JITTER)
 
 
-def counter_cells(
-    block: SampleBlock, steps: Steps, *, since: float, scrape_interval_s: Floats
-) -> CounterCells:
+def counter_cells(block: SampleBlock, steps: Steps, *, scrape_interval_s: Floats) -> CounterCells:
     """Sum steps into minute cells; a step belongs to the minute of its later sample.
 
     Parameters
     ----------
-    since : float
-        Samples before it only serve as the earlier half of a pair.
     scrape_interval_s : float array, shape (number of series,)
         Scrape interval of the target of each series, seconds.
 
     >>> times, values = np.array([50., 65, 110, 130]), np.array([1., 2, 9, 9])
-    >>> block = SampleBlock(np.zeros(4, int), times, values)
-    >>> cells = counter_cells(block, counter_steps(block), since=60.0,
-    ...                       scrape_interval_s=np.array([15.0]))
+    >>> block = SampleBlock(np.zeros(4, int), times, values, times >= 60)
+    >>> cells = counter_cells(block, counter_steps(block), scrape_interval_s=np.array([15.0]))
     >>> cells.minute.tolist(), cells.increase.tolist(), cells.gap_increase.tolist()
     ([60, 120], [8.0, 0.0], [7.0, 0.0])
     >>> cells.covered_s.tolist()
     [15.0, 20.0]
     """
-    keep = block.time >= since
+    keep = block.counted
     series, time = block.series[keep], block.time[keep]
     paired, gap, increase = steps.paired[keep], steps.gap_s[keep], steps.increase[keep]
     minute = (time // MINUTE_S).astype(np.int64) * MINUTE_S
@@ -207,15 +207,15 @@ class GaugeCells:
     last_at: Floats
 
 
-def gauge_cells(block: SampleBlock, *, since: float) -> GaugeCells:
+def gauge_cells(block: SampleBlock) -> GaugeCells:
     """Sum gauge samples into minute cells.
 
-    >>> block = SampleBlock(np.zeros(3, int), np.array([0., 15, 60]), np.array([.2, .4, .9]))
-    >>> cells = gauge_cells(block, since=0.0)
+    >>> time, value = np.array([0., 15, 60]), np.array([.2, .4, .9])
+    >>> cells = gauge_cells(SampleBlock(np.zeros(3, int), time, value, np.ones(3, bool)))
     >>> cells.samples.tolist(), cells.value_max.tolist()
     ([2, 1], [0.4, 0.9])
     """
-    keep = block.time >= since
+    keep = block.counted
     series, time, value = block.series[keep], block.time[keep], block.value[keep]
     minute = (time // MINUTE_S).astype(np.int64) * MINUTE_S
     first = cell_starts(series, minute)
@@ -232,12 +232,3 @@ def gauge_cells(block: SampleBlock, *, since: float) -> GaugeCells:
         value_last=value[last],
         last_at=time[last],
     )
-
-
-def scrape_interval(times: Floats) -> float | None:
-    """Median distance of neighbouring scrapes, seconds; None below two scrapes.
-
-    >>> scrape_interval(np.array([0.0, 15.0, 30.0, 90.0]))
-    15.0
-    """
-    return float(np.median(np.diff(times))) if times.size > 1 else None
