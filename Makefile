@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PORT ?= 8501
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check faults lock clean
+.PHONY: help setup run test check faults perf lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,10 @@ test: check ## check, then all tests (under 10 minutes on 2 cores)
 
 faults: $(VENV)/.dev ## kill collector and app at random, 50 times and more
 	$(BIN)/pytest -m faults -s
+
+perf: $(VENV)/.dev ## measure ingest and pages; prints ratios, minutes long
+	PYTHONPATH=. $(BIN)/python tests/perf/ingest.py
+	PYTHONPATH=. $(BIN)/python tests/perf/history.py
 
 lock: $(VENV)/.dev ## renew requirements.txt and requirements-dev.txt from the .in files
 	$(BIN)/pip install --quiet uv
