@@ -47,7 +47,9 @@ TEXTS: dict[str, str] = {
     "freshness.none": "Engines: no sample yet",
     "freshness.requests": "Requests: not connected",
     "freshness.covered": "{seen} of {all} engines fresh",
-    "freshness.window": "{start} to {end} ({zone}), whole minutes",
+    "freshness.window": "{start} to {end} ({zone}), whole {cells}",
+    "cells.60": "minutes",
+    "cells.3600": "hours",
     # scope bar
     "scope.cluster": "Cluster",
     "scope.namespace": "Namespace",

@@ -46,6 +46,12 @@ def cache_queries() -> Mapping[str, NamedQuery]:
 
 
 @cache
+def rollup_statements() -> Mapping[str, NamedQuery]:
+    """Statements that sum hours from the minute cells of a batch, by name."""
+    return _load(sorted((ROOT / "rollup").glob("*.sql")))
+
+
+@cache
 def prometheus_queries() -> Mapping[str, NamedQuery]:
     """PromQL by name."""
     return _load(sorted((ROOT / "prometheus").glob("*.promql")))

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from core.cache.inbox import Inbox
 from core.cache.tables import KEYS, TABLES
 from core.errors import BatchError, CacheBusyError, CacheError, CacheSchemaError
-from core.named_queries import cache_queries, schema_files
+from core.named_queries import cache_queries, rollup_statements, schema_files
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +104,7 @@ class Store:
                     return False
                 for table, path in tables.items():
                     _merge_table(cursor, table, path)
+                    _roll_up(cursor, table, path)
                 cursor.execute("insert into batches values (?, ?)", [batch.name, datetime.now(UTC)])
                 cursor.commit()
             except BaseException:
@@ -184,6 +185,21 @@ def _merge_table(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> N
         f"values ({', '.join('new.' + name for name in names)})",
         params,
     )
+
+
+def _roll_up(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+    """Sum again the hours that a table's minute cells touch."""
+    statement = rollup_statements().get(f"roll_up_{table}")
+    if statement is None:
+        return
+    bounds = cursor.execute(
+        "select time_bucket(interval '1 hour', min(minute)), "
+        "time_bucket(interval '1 hour', max(minute)) + interval '1 hour' from read_parquet(?)",
+        [str(path)],
+    ).fetchone()
+    if bounds is not None:
+        start, end = bounds
+        cursor.execute(statement.text, {"path": str(path), "start": start, "end": end})
 
 
 def _translated(error: duckdb.IOException, path: Path) -> CacheError:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from math import ceil, floor
 
 MINUTE_S = 60
+HOUR_S = 3600
 RANGES: dict[str, int] = {
     "5m": 300,
     "15m": 900,
@@ -36,7 +37,7 @@ class Compare(StrEnum):
 
 @dataclass(frozen=True)
 class Window:
-    """Whole minutes, half open: [start, end), seconds since the epoch."""
+    """Whole minutes, in long windows whole hours; half open: [start, end), epoch seconds."""
 
     start: int
     end: int
@@ -54,6 +55,11 @@ class Window:
         (60, 900)
         """
         return next((b for b in BINS_S if self.length_s <= b * MOST_BINS), BINS_S[-1])
+
+    @property
+    def cell_s(self) -> int:
+        """Length of the cells a window is summed from: hours where bins are that wide."""
+        return HOUR_S if self.bin_s >= HOUR_S else MINUTE_S
 
     def earlier(self, compare: Compare) -> "Window | None":
         """The period to compare with; None for no comparison.
@@ -85,15 +91,19 @@ class Scope:
     compare: Compare = Compare.NONE
 
     def window(self, now: float) -> Window:
-        """The window in whole minutes, the minute of `now` included.
+        """The window in whole cells, the one of `now` included.
 
         >>> Scope(range="5m").window(1000.0)
         Window(start=720, end=1020)
+        >>> Scope(range="3d").window(300_000.0)
+        Window(start=39600, end=302400)
         """
         if self.start is not None and self.end is not None:
-            return Window(_floor(self.start), _ceil(self.end))
-        end = _ceil(now)
-        return Window(end - RANGES[self.range], end)
+            start, end = self.start, self.end
+        else:
+            start, end = ceil(now / MINUTE_S) * MINUTE_S - RANGES[self.range], ceil(now)
+        window = _snapped(start, end, MINUTE_S)
+        return _snapped(start, end, HOUR_S) if window.cell_s == HOUR_S else window
 
     def labels(self) -> dict[str, str | None]:
         """Query parameters of the label filters."""
@@ -104,12 +114,8 @@ LABELS = ("cluster", "namespace", "model", "pod", "engine")
 URL_NAMES = (*LABELS, "arm", "range", "from", "to", "compare")
 
 
-def _floor(t: float) -> int:
-    return floor(t / MINUTE_S) * MINUTE_S
-
-
-def _ceil(t: float) -> int:
-    return ceil(t / MINUTE_S) * MINUTE_S
+def _snapped(start: float, end: float, cell_s: int) -> Window:
+    return Window(floor(start / cell_s) * cell_s, ceil(end / cell_s) * cell_s)
 
 
 def to_query(scope: Scope) -> dict[str, str]:

@@ -92,6 +92,7 @@ def freshness(fleet: Fleet) -> None:
             start=fmt.clock(fleet.window.start, axis.zone, day=True),
             end=fmt.clock(fleet.window.end, axis.zone, day=True),
             zone=axis.zone_name,
+            cells=say(f"cells.{fleet.window.cell_s}"),
         ),
     ]
     st.html('<div class="pw-fresh">' + " · ".join(escaped(part) for part in parts) + "</div>")

@@ -136,6 +136,7 @@ def query_params(scope: Scope, window: Window) -> dict[str, Any]:
         "start": datetime.fromtimestamp(window.start, UTC),
         "end": datetime.fromtimestamp(window.end, UTC),
         "bin_s": window.bin_s,
+        "span_s": window.cell_s,
         **scope.labels(),
     }
 

@@ -24,14 +24,14 @@ group by e.engine_id
 order by cluster, namespace, model_name, pod, engine
 
 -- name: coverage_over_time
--- params: bin_s bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
+-- params: bin_s bigint, span_s bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
 -- returns: engine_id key, bin s, covered_s s
 -- One row per engine and chart bin: seconds between neighbouring scrapes, the best
 -- observed counter standing for the engine.
 with minutes as (
     select engine_id, minute, max(covered_s) as covered_s
     from engine_counters
-    where minute >= $start and minute < $end
+    where minute >= $start and minute < $end and span_s = $span_s
       and instrument in ('prefix_cache_queries', 'prompt_tokens', 'num_preemptions')
       and ($cluster is null or cluster = $cluster)
       and ($namespace is null or namespace = $namespace)

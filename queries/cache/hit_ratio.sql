@@ -1,5 +1,5 @@
 -- name: hit_ratio_by_engine
--- params: start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
+-- params: span_s bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
 -- returns: engine_id key, hits_tokens tokens, queries_tokens tokens, external_hits_tokens tokens, external_queries_tokens tokens, prompt_tokens tokens, prompt_cached_tokens tokens, samples count, resets count, covered_s s, largest_gap_s s, last_at s
 -- metrics: engine_hit_ratio, external_hit_ratio, lookup_inflation, cached_prompt_ratio, hits_tokens, queries_tokens, prompt_tokens
 -- One row per engine with any cache counter in the window: increases summed over
@@ -19,7 +19,7 @@ select engine_id,
        max(largest_gap_s) filter (where instrument = 'prefix_cache_queries') as largest_gap_s,
        epoch(max(last_at)) as last_at
 from engine_counters
-where minute >= $start and minute < $end
+where minute >= $start and minute < $end and span_s = $span_s
   and instrument in (
       'prefix_cache_hits', 'prefix_cache_queries', 'external_prefix_cache_hits',
       'external_prefix_cache_queries', 'prompt_tokens', 'prompt_tokens_cached')
@@ -32,7 +32,7 @@ group by engine_id
 order by engine_id
 
 -- name: hit_ratio_over_time
--- params: bin_s bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
+-- params: bin_s bigint, span_s bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
 -- returns: engine_id key, bin s, hits_tokens tokens, queries_tokens tokens, external_hits_tokens tokens, external_queries_tokens tokens, prompt_tokens tokens, resets count
 -- metrics: engine_hit_ratio, external_hit_ratio, lookup_inflation
 -- One row per engine and chart bin: increases of the cache counters. A bin
@@ -48,7 +48,7 @@ select engine_id,
        sum(increase) filter (where instrument = 'prompt_tokens') as prompt_tokens,
        sum(resets) filter (where instrument = 'prefix_cache_queries') as resets
 from engine_counters
-where minute >= $start and minute < $end
+where minute >= $start and minute < $end and span_s = $span_s
   and instrument in (
       'prefix_cache_hits', 'prefix_cache_queries', 'external_prefix_cache_hits',
       'external_prefix_cache_queries', 'prompt_tokens')

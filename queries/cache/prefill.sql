@@ -1,5 +1,5 @@
 -- name: prefill_by_source
--- params: bin_s bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
+-- params: bin_s bigint, span_s bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
 -- returns: bin s, source text, tokens tokens, observed_s s
 -- metrics: cached_prefill_tokens_per_s, computed_prefill_tokens_per_s, external_prefill_tokens_per_s
 -- One row per chart bin and source: tokens seen between scrapes without a gap,
@@ -10,7 +10,7 @@ with minutes as (
            sum(increase - gap_increase) as tokens,
            max(covered_s) as observed_s
     from engine_counters
-    where minute >= $start and minute < $end
+    where minute >= $start and minute < $end and span_s = $span_s
       and instrument = 'prompt_tokens_by_source'
       and ($cluster is null or cluster = $cluster)
       and ($namespace is null or namespace = $namespace)

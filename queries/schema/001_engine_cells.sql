@@ -129,30 +129,51 @@ create table batches (
     merged_at timestamptz not null
 );
 
--- Cells with their names, addresses that only repeat another one left out.
+-- Hours of cells, for long windows: made from the minute cells of each merge, in
+-- the same transaction. `minute` is the start of the hour. Cells of repeated
+-- addresses are left out of the sums; duplicate is true where all of them are.
+
+create table counter_hours as select * from counter_cells limit 0;
+create table bucket_hours as select * from bucket_cells limit 0;
+create table gauge_hours as select * from gauge_cells limit 0;
+
+-- Cells with their names, addresses that only repeat another one left out. span_s
+-- is the length of a cell: a query picks minutes (60) or hours (3600), never both.
 
 create view engine_counters as
 select e.engine_id, e.cluster, e.namespace, e.pod, e.model_name, e.engine,
-       s.instrument, s.label, c.minute, c.increase, c.gap_increase, c.samples, c.resets,
-       c.covered_s, c.largest_gap_s, c.first_at, c.last_at
-from counter_cells c
+       s.instrument, s.label, c.span_s, c.minute, c.increase, c.gap_increase, c.samples,
+       c.resets, c.covered_s, c.largest_gap_s, c.first_at, c.last_at
+from (
+    select *, 60 as span_s from counter_cells
+    union all
+    select *, 3600 as span_s from counter_hours
+) c
 join series s on s.series_id = c.series_id
 join engines e on e.engine_id = s.engine_id
 where not c.duplicate;
 
 create view engine_gauges as
 select e.engine_id, e.cluster, e.namespace, e.pod, e.model_name, e.engine,
-       s.instrument, s.label, g.minute, g.samples, g.value_sum, g.value_min, g.value_max,
-       g.value_last, g.last_at
-from gauge_cells g
+       s.instrument, s.label, g.span_s, g.minute, g.samples, g.value_sum, g.value_min,
+       g.value_max, g.value_last, g.last_at
+from (
+    select *, 60 as span_s from gauge_cells
+    union all
+    select *, 3600 as span_s from gauge_hours
+) g
 join series s on s.series_id = g.series_id
 join engines e on e.engine_id = s.engine_id
 where not g.duplicate;
 
 create view engine_buckets as
 select e.engine_id, e.cluster, e.namespace, e.pod, e.model_name, e.engine,
-       s.instrument, s.le, b.minute, b.increase
-from bucket_cells b
+       s.instrument, s.le, b.span_s, b.minute, b.increase
+from (
+    select *, 60 as span_s from bucket_cells
+    union all
+    select *, 3600 as span_s from bucket_hours
+) b
 join series s on s.series_id = b.series_id
 join engines e on e.engine_id = s.engine_id
 where not b.duplicate;

@@ -124,11 +124,12 @@ def main() -> None:
         page = cpu_s(lambda now=now: live.build(store, Scope(range="1h"), now))
         merged = cpu_s(merge)
         first = first or (page, merged)
+        long = cpu_s(lambda now=now: live.build(store, Scope(range="30d"), now))
         print(
             f"{days:3d} days ({days * 1440 * ENGINES * len(COUNTERS) / 1e6:.0f} M cells, "
             f"{store.path.stat().st_size / 1e6:.0f} MB): Live, 1 hour {page:.3f} s CPU "
             f"(ratio {page / first[0]:.2f}), live merge {merged:.3f} s CPU "
-            f"(ratio {merged / first[1]:.2f})"
+            f"(ratio {merged / first[1]:.2f}), Live, 30 days {long:.3f} s CPU"
         )
     store.close()
     shutil.rmtree(home)
