@@ -48,6 +48,7 @@ class Settings(BaseSettings):
     prometheus_verify_tls: bool = True
     prometheus_timeout_s: Positive = 30.0
     prometheus_matchers: dict[str, str] = Field(default_factory=dict)
+    replica_labels: tuple[str, ...] = ("prometheus_replica", "replica")
     labels: EngineLabelNames = Field(default_factory=EngineLabelNames)
 
     backfill_days: Annotated[float, Field(gt=0, le=400)] = 1.0

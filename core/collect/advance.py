@@ -25,6 +25,8 @@ from core.collect.batch import (
     target_rows,
 )
 from core.collect.changes import (
+    Configurations,
+    Presence,
     duplicate_places,
     place_key,
     place_of,
@@ -33,10 +35,10 @@ from core.collect.changes import (
     restarts,
 )
 from core.collect.scrapes import DEFAULT_INTERVAL_S, Scrapes, read_scrapes, sample_times
-from core.collect.slices import Block, KeyedSeries, build_block, key_series
+from core.collect.slices import Block, Keyed, KeyedSeries, build_block, key_series
 from core.collect.state import EngineMemory, EngineTarget, Sample, State
 from core.config import Settings
-from core.domain.counters import counter_cells, counter_steps
+from core.domain.counters import Steps, counter_cells, counter_steps
 from core.domain.records import Floats, RawSeries
 
 MEMORY_S = 7 * 86_400
@@ -55,13 +57,14 @@ class Slice:
 
 @dataclass(frozen=True)
 class Advance:
-    """The rows of one slice and the state after it."""
+    """The rows of one slice, the state after it, and what was odd about it."""
 
     tables: dict[str, pa.Table]
     state: State
     points: int
     seconds: int
     rejected: dict[str, int]
+    odd: dict[str, str]
 
 
 def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) -> Advance:
@@ -75,26 +78,69 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
         Samples before it are final and enter the new state; the rest of the
         slice will be read again.
     """
-    keys = [k for k in key_series(read.samples, settings.labels) if k.raw.times.size]
-    native = [k for k in key_series(read.samples, settings.labels) if k.raw.native_histogram]
-    read_keys = [key for key in keys if not key.name.renamed]
-    times_of = sample_times(keys)
-    scrapes = read_scrapes(read.up, times_of, state, settle_to=settle_to)
-    duplicates = duplicate_places(read_keys, state)
-    silenced = Silenced(duplicates, times_of)
-
-    counters = [k for k in read_keys if k.name.instrument.kind in (Kind.COUNTER, Kind.HISTOGRAM)]
-    gauges = [k for k in read_keys if k.name.instrument.kind is Kind.GAUGE]
-    counter_block = build_block(counters, _earlier(counters, state, scrapes), counters=True)
-    gauge_block = build_block(gauges, {}, counters=False)
-    steps = counter_steps(counter_block.samples, instrument=counter_block.instruments)
-    interval = [scrapes.interval_s(k.place[1]) or DEFAULT_INTERVAL_S for k in counters]
-    cells = counter_cells(
-        counter_block.samples, steps, scrape_interval_s=np.array(interval, dtype=float)
+    facts = _facts(state, read, settle_to, settings)
+    counters = build_block(
+        facts.of(Kind.COUNTER, Kind.HISTOGRAM), _earlier(facts, state), counters=True
+    )
+    gauges = build_block(facts.of(Kind.GAUGE), {}, counters=False)
+    steps = counter_steps(counters.samples, instrument=counters.instruments)
+    changes = [
+        *restarts(counters, steps, leave_out=facts.duplicates),
+        *facts.configurations.changes,
+        *facts.presence.changes,
+    ]
+    exports = _exports(facts)
+    changed = {k: v for k, v in exports.items() if state.exports.get(k) != v}
+    return Advance(
+        tables=_cell_tables(facts, counters, steps, gauges)
+        | {
+            "engines": engine_rows(facts.seen),
+            "targets": target_rows(
+                facts.places, facts.presence.gone, facts.duplicates, facts.scrapes
+            ),
+            "series": series_rows(facts.series, state),
+            "exports": export_rows(changed, read.end),
+            "configurations": configuration_rows(facts.configurations.fresh),
+            "levers": lever_rows(changes),
+        },
+        state=_next_state(state, facts, exports, settle_to),
+        points=sum(key.raw.times.size for key in facts.keyed.series),
+        seconds=read.end - read.start,
+        rejected=_rejected((counters, gauges)),
+        odd=facts.keyed.odd,
     )
 
-    seen = _seen(keys, times_of, state, duplicates)
-    places = {place_of(key): memory for key, memory in state.engines.items()} | seen
+
+@dataclass(frozen=True)
+class _Facts:
+    """What a slice says, before any arithmetic: who, when, and under which names."""
+
+    keyed: Keyed
+    times_of: Mapping[EngineTarget, Floats]
+    scrapes: Scrapes
+    duplicates: Mapping[EngineTarget, EngineTarget]
+    seen: Mapping[EngineTarget, EngineMemory]
+    places: Mapping[EngineTarget, EngineMemory]
+    presence: Presence
+    configurations: Configurations
+
+    @property
+    def series(self) -> list[KeyedSeries]:
+        """Series under a current name."""
+        return [key for key in self.keyed.series if not key.name.renamed]
+
+    def of(self, *kinds: Kind) -> list[KeyedSeries]:
+        """Series of some kinds of instruments."""
+        return [key for key in self.series if key.name.instrument.kind in kinds]
+
+
+def _facts(state: State, read: Slice, settle_to: int, settings: Settings) -> _Facts:
+    keyed = key_series(read.samples, settings)
+    current = [key for key in keyed.series if not key.name.renamed]
+    times_of = sample_times(keyed.series)
+    scrapes = read_scrapes(read.up, times_of, state, settings, settle_to=settle_to)
+    duplicates = duplicate_places(current, state)
+    seen = _seen(keyed.series, times_of, state, duplicates)
     presence = read_presence(
         times_of,
         {place: memory.instance for place, memory in seen.items()},
@@ -103,52 +149,62 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
         end=read.end,
         leave_after_s=settings.leave_after_s,
     )
-    configurations = read_configurations(read_keys, state, settings.labels, settle_to=settle_to)
-    found = [
-        *restarts(counter_block, steps, leave_out=duplicates),
-        *configurations.changes,
-        *presence.changes,
-    ]
-    exports = _exports(keys, native, set(seen))
-    changed = {k: v for k, v in exports.items() if state.exports.get(k) != v}
-    tables = {
-        "engines": engine_rows(places.keys() & seen.keys(), seen),
-        "targets": target_rows(places, presence.gone, duplicates, scrapes),
-        "series": series_rows(read_keys, state),
-        "counter_cells": counter_rows(cells, counters, silenced),
-        "bucket_cells": bucket_rows(counter_block, cells, silenced),
-        "gauge_cells": gauge_rows(gauge_block, silenced),
-        "exports": export_rows(changed, read.end),
-        "configurations": configuration_rows(configurations.fresh),
-        "levers": lever_rows(found),
+    return _Facts(
+        keyed=keyed,
+        times_of=times_of,
+        scrapes=scrapes,
+        duplicates=duplicates,
+        seen=seen,
+        places={place_of(key): memory for key, memory in state.engines.items()} | seen,
+        presence=presence,
+        configurations=read_configurations(current, state, settings.labels, settle_to=settle_to),
+    )
+
+
+def _cell_tables(
+    facts: _Facts, counters: Block, steps: Steps, gauges: Block
+) -> dict[str, pa.Table]:
+    interval = [facts.scrapes.interval_s(k.place[1]) or DEFAULT_INTERVAL_S for k in counters.keys]
+    cells = counter_cells(
+        counters.samples, steps, scrape_interval_s=np.array(interval, dtype=float)
+    )
+    silenced = Silenced(facts.duplicates, facts.times_of)
+    return {
+        "counter_cells": counter_rows(cells, counters.keys, silenced),
+        "bucket_cells": bucket_rows(counters, cells, silenced),
+        "gauge_cells": gauge_rows(gauges, silenced),
     }
-    up, scrape_gaps_s = scrapes.remember(settle_to)
-    after = msgspec.structs.replace(
+
+
+def _next_state(
+    state: State, facts: _Facts, exports: dict[str, tuple[str, str | None]], settle_to: int
+) -> State:
+    """The memory as of `settle_to`."""
+    up, scrape_gaps_s = facts.scrapes.remember(settle_to)
+    last = state.last | _last_samples(facts.series, settle_to)
+    return msgspec.structs.replace(
         state,
         settled=settle_to,
-        last=_fresh(state.last | _last_samples(read_keys, settle_to), settle_to),
+        last={series: s for series, s in last.items() if settle_to - s[0] <= MEMORY_S},
         up=up,
         scrape_gaps_s=scrape_gaps_s,
-        engines=_remembered(places, times_of, presence.gone, settle_to),
+        engines=_remembered(facts, settle_to),
         exports=state.exports | exports,
-        configs=state.configs | configurations.settled,
+        configs=state.configs | facts.configurations.settled,
     )
-    points = sum(key.raw.times.size for key in keys)
-    rejected = _rejected((counter_block, gauge_block))
-    return Advance(tables, after, points, read.end - read.start, rejected)
 
 
-def _earlier(keys: Iterable[KeyedSeries], state: State, scrapes: Scrapes) -> dict[int, Sample]:
+def _earlier(facts: _Facts, state: State) -> dict[int, Sample]:
     """The sample before the slice of each series.
 
     A series without one that was born between two successful scrapes of its
     target started at 0 at the earlier of them.
     """
     earlier = {}
-    for key in keys:
+    for key in facts.of(Kind.COUNTER, Kind.HISTOGRAM):
         known = state.last.get(key.series_id)
         if known is None:
-            before = scrapes.before(key.place[1], float(key.raw.times[0]))
+            before = facts.scrapes.before(key.place[1], float(key.raw.times[0]))
             known = (before[0], 0.0) if before is not None and before[1] == 1 else None
         if known is not None:
             earlier[key.series_id] = known
@@ -177,26 +233,24 @@ def _seen(
     return seen
 
 
-def _exports(
-    keys: Sequence[KeyedSeries], native: Sequence[KeyedSeries], places: set[EngineTarget]
-) -> dict[str, tuple[str, str | None]]:
+def _exports(facts: _Facts) -> dict[str, tuple[str, str | None]]:
     """State and exported name of every instrument for every engine seen in the slice."""
     shown: dict[tuple[EngineTarget, str], tuple[str, str | None]] = {}
     info: dict[tuple[object, ...], KeyedSeries] = {}
-    for key in sorted(keys, key=lambda k: k.name.renamed, reverse=True):
+    for key in sorted(facts.keyed.series, key=lambda k: k.name.renamed, reverse=True):
         if key.name.instrument.kind is Kind.INFO:
             info[_info_key(key)] = key
         state = "renamed" if key.name.renamed else "exported"
         shown[key.place, key.name.instrument.key] = (state, key.exported_name)
-    for key in native:
+    for key in facts.keyed.native:
         shown[key.place, key.name.instrument.key] = ("native_histogram", key.exported_name)
-    for key in keys:
-        if key.place in places and (found := info.get(_info_key(key))):
+    for key in facts.keyed.series:
+        if key.place in facts.seen and (found := info.get(_info_key(key))):
             name = found.name.instrument.key
             shown[key.place, name] = ("exported", found.exported_name)
     return {
         f"{place_key(place)}/{name}": shown.get((place, name), ("not_exported", None))
-        for place in places
+        for place in facts.seen
         for name in INSTRUMENTS
     }
 
@@ -205,31 +259,21 @@ def _info_key(key: KeyedSeries) -> tuple[object, ...]:
     return (key.target, key.engine.engine, key.engine.pod)
 
 
-def _fresh(last: dict[int, Sample], settle_to: int) -> dict[int, Sample]:
-    """Forget series not seen for so long that nothing can be said about between."""
-    return {series: s for series, s in last.items() if settle_to - s[0] <= MEMORY_S}
-
-
 def _last_samples(keys: Sequence[KeyedSeries], settle_to: int) -> dict[int, Sample]:
     found = {key.series_id: _last_before(key.raw.times, key.raw.values, settle_to) for key in keys}
     return {series: sample for series, sample in found.items() if sample is not None}
 
 
-def _remembered(
-    places: Mapping[EngineTarget, EngineMemory],
-    times_of: Mapping[EngineTarget, Floats],
-    gone: Mapping[EngineTarget, float],
-    settle_to: int,
-) -> dict[str, EngineMemory]:
+def _remembered(facts: _Facts, settle_to: int) -> dict[str, EngineMemory]:
     """Engines as of `settle_to`: nothing of the unsettled part enters."""
     remembered = {}
-    for place, memory in places.items():
-        times = times_of.get(place, np.zeros(0))
+    for place, memory in facts.places.items():
+        times = facts.times_of.get(place, np.zeros(0))
         settled = times[times < settle_to]
         last_at = float(settled[-1]) if settled.size else min(memory.last_at, float(settle_to))
         if memory.first_at < settle_to and settle_to - last_at <= MEMORY_S:
             remembered[place_key(place)] = msgspec.structs.replace(
-                memory, last_at=last_at, gone_at=gone.get(place)
+                memory, last_at=last_at, gone_at=facts.presence.gone.get(place)
             )
     return remembered
 

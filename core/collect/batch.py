@@ -22,7 +22,7 @@ class Silenced:
 
     def __init__(
         self,
-        duplicates: dict[EngineTarget, EngineTarget],
+        duplicates: Mapping[EngineTarget, EngineTarget],
         times_of: Mapping[EngineTarget, Floats],
     ) -> None:
         self._minutes = {
@@ -110,10 +110,10 @@ def gauge_rows(block: Block, silenced: Silenced) -> pa.Table:
     )
 
 
-def engine_rows(places: Iterable[EngineTarget], seen: dict[EngineTarget, EngineMemory]) -> pa.Table:
+def engine_rows(seen: Mapping[EngineTarget, EngineMemory]) -> pa.Table:
     """Labels of the engines seen in the slice."""
     names = ("cluster", "namespace", "pod", "model_name", "engine")
-    found = {place[0]: seen[place].labels for place in sorted(places)}
+    found = {place[0]: memory.labels for place, memory in sorted(seen.items())}
     return rows(
         "engines",
         [{"engine_id": e, **dict(zip(names, labels, strict=True))} for e, labels in found.items()],
@@ -121,9 +121,9 @@ def engine_rows(places: Iterable[EngineTarget], seen: dict[EngineTarget, EngineM
 
 
 def target_rows(
-    places: dict[EngineTarget, EngineMemory],
-    gone: dict[EngineTarget, float],
-    duplicates: dict[EngineTarget, EngineTarget],
+    places: Mapping[EngineTarget, EngineMemory],
+    gone: Mapping[EngineTarget, float],
+    duplicates: Mapping[EngineTarget, EngineTarget],
     scrapes: Scrapes,
 ) -> pa.Table:
     """Every known engine at its address, and how its scrapes stand."""

@@ -170,6 +170,17 @@ class PrometheusCollector:
             )
             for name, count in done.rejected.items()
         ]
+        notes += [
+            self._note(
+                "error",
+                "Series were left out",
+                f"{name}: {why}",
+                done.state.settled,
+                "Look at its labels in Prometheus; PREFIXWATCH_REPLICA_LABELS names labels by "
+                "which two like scrapers differ.",
+            )
+            for name, why in done.odd.items()
+        ]
         self.inbox.write(
             SOURCE, done.tables | {"sources": status, "source_log": rows("source_log", notes)}
         )

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.catalogue import Kind
-from core.collect.slices import KeyedSeries
+from core.collect.slices import KeyedSeries, target_of
 from core.collect.state import EngineTarget, Sample, State
-from core.domain.records import Floats, RawSeries, Target
+from core.config import Settings
+from core.domain.records import Floats, RawSeries
 
 GAPS_KEPT = 20
 """Distances between scrapes that an interval is the median of: holes are outvoted."""
@@ -69,13 +70,14 @@ def read_scrapes(
     up: Iterable[RawSeries],
     times_of: Mapping[EngineTarget, Floats],
     state: State,
+    settings: Settings,
     *,
     settle_to: float,
 ) -> Scrapes:
     """Join the scrapes of a slice to what the state remembers."""
     outcomes = {t: (np.array([at]), np.array([value])) for t, (at, value) in state.up.items()}
     for raw in up:
-        target = Target(raw.labels.get("job"), raw.labels.get("instance")).target_id
+        target = target_of(raw.labels, settings).target_id
         times, values = outcomes.get(target, (np.zeros(0), np.zeros(0)))
         later = raw.times > times[-1] if times.size else np.ones(raw.times.size, dtype=bool)
         outcomes[target] = (

@@ -5,14 +5,14 @@ lays their samples out in blocks. No files and no clock here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, nan
+from math import isnan, nan
 
 import numpy as np
 
 from core.catalogue import HISTOGRAM_PARTS, INSTRUMENTS, Instrument, Kind
-from core.config import EngineLabelNames
+from core.config import Settings
 from core.domain.counters import SampleBlock
 from core.domain.records import Bools, EngineLabels, Floats, Ints, RawSeries, Target, stable_id
 
@@ -59,9 +59,14 @@ class KeyedSeries:
 
     @cached_property
     def series_id(self) -> int:
-        """Key of the series in the cache."""
+        """Key of the series in the cache; an info series is told by all of its labels."""
+        info = self.name.instrument.kind is Kind.INFO
         return stable_id(
-            self.engine.engine_id, self.target.target_id, self.instrument_key, self.label, self.le
+            *self.place,
+            self.instrument_key,
+            self.label,
+            self.le,
+            *(sorted(self.raw.labels.items()) if info else ()),
         )
 
     @cached_property
@@ -76,45 +81,102 @@ class KeyedSeries:
         return self.name.instrument.key + part
 
 
-def key_series(raw: Iterable[RawSeries], labels: EngineLabelNames) -> list[KeyedSeries]:
+@dataclass(frozen=True)
+class Keyed:
+    """Series of a slice by what they measure.
+
+    `odd` says what was left out and why, by exported name: a bucket without a
+    readable edge, or series that differ only in labels nobody told us about. Of
+    those one is read, since adding them up would count an engine twice.
+    """
+
+    series: tuple[KeyedSeries, ...]
+    native: tuple[KeyedSeries, ...]
+    odd: dict[str, str]
+
+
+def key_series(raw: Iterable[RawSeries], settings: Settings) -> Keyed:
     """Key every series whose name is known; others are left out."""
-    keyed = []
-    for series in raw:
-        exported = series.labels.get("__name__", "")
-        name = NAMES.get(exported)
-        if name is not None:
-            keyed.append(_keyed(series, name, exported, labels))
-    return keyed
+    known = [_keyed(series, settings) for series in raw if series.labels.get("__name__") in NAMES]
+    odd = {key.exported_name: "its `le` is no number" for key in known if _edgeless(key)}
+    groups: dict[tuple[int, bool], list[KeyedSeries]] = {}
+    for key in known:
+        if key.raw.times.size and not _edgeless(key):
+            groups.setdefault((key.series_id, key.name.renamed), []).append(key)
+    chosen = []
+    for group in groups.values():
+        joined = group[0] if len(group) == 1 else _joined(group)
+        if joined is None:
+            joined = min(group, key=_rank)
+            if len({key.exported_name for key in group}) < len(group):
+                odd[joined.exported_name] = "it came twice for the same engine and target"
+        chosen.append(joined)
+    native = tuple(key for key in known if key.raw.native_histogram)
+    return Keyed(tuple(chosen), native, odd)
 
 
-def _keyed(series: RawSeries, name: Name, exported: str, labels: EngineLabelNames) -> KeyedSeries:
-    own = series.labels
-    engine = EngineLabels(
-        cluster=own.get(labels.cluster),
-        namespace=own.get(labels.namespace),
-        pod=own.get(labels.pod),
-        model_name=own.get(labels.model_name),
-        engine=own.get(labels.engine),
-    )
-    edge = own.get("le") if name.part == "_bucket" else None
+def _edgeless(key: KeyedSeries) -> bool:
+    return key.name.part == "_bucket" and key.le is None
+
+
+def _joined(group: Sequence[KeyedSeries]) -> KeyedSeries | None:
+    """One series out of several that followed each other, or None where they overlap.
+
+    A new scrape label, or an edge written `1.0` instead of `1`, ends one series in
+    Prometheus and begins another; the counter behind them is the same.
+    """
+    order = sorted(group, key=lambda key: float(key.raw.times[0]))
+    times = np.concatenate([key.raw.times for key in order])
+    if (np.diff(times) <= 0).any():
+        return None
+    values = np.concatenate([key.raw.values for key in order])
+    raw = RawSeries(order[-1].raw.labels, times, values)
+    return replace(order[-1], raw=raw)
+
+
+def _rank(key: KeyedSeries) -> int:
+    """Preference among the names of one instrument: the first one wins."""
+    names = key.name.instrument.series_names + key.name.instrument.renamed
+    return names.index(key.exported_name)
+
+
+def _keyed(series: RawSeries, settings: Settings) -> KeyedSeries:
+    own, labels = series.labels, settings.labels
+    name = NAMES[own["__name__"]]
     return KeyedSeries(
         raw=series,
         name=name,
-        exported_name=exported,
-        engine=engine,
-        target=Target(own.get("job"), own.get("instance")),
+        exported_name=own["__name__"],
+        engine=EngineLabels(
+            cluster=own.get(labels.cluster),
+            namespace=own.get(labels.namespace),
+            pod=own.get(labels.pod),
+            model_name=own.get(labels.model_name),
+            engine=own.get(labels.engine),
+        ),
+        target=target_of(own, settings),
         label=own.get(name.instrument.label) if name.instrument.label else None,
-        le=None if edge is None else edge_value(edge),
+        le=edge_value(own.get("le", "")) if name.part == "_bucket" else None,
     )
 
 
-def edge_value(le: str) -> float:
-    """A bucket edge as a number: `le="1"` and `le="1.0"` are one edge.
+def target_of(labels: Mapping[str, str], settings: Settings) -> Target:
+    """The scraped address behind a series, and which of two like servers scraped it."""
+    replica = next((labels[name] for name in settings.replica_labels if name in labels), None)
+    return Target(labels.get("job"), labels.get("instance"), replica)
 
-    >>> edge_value("+Inf"), edge_value("1") == edge_value("1.0")
-    (inf, True)
+
+def edge_value(le: str) -> float | None:
+    """A bucket edge as a number, None where it is none: `1` and `1.0` are one edge.
+
+    >>> edge_value("+Inf"), edge_value("1") == edge_value("1.0"), edge_value("x")
+    (inf, True, None)
     """
-    return inf if le in ("+Inf", "Inf", "inf") else float(le)
+    try:
+        edge = float(le)
+    except ValueError:
+        return None
+    return None if isnan(edge) else edge
 
 
 @dataclass(frozen=True)

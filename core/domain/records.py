@@ -43,15 +43,16 @@ class EngineLabels:
 
 @dataclass(frozen=True, order=True)
 class Target:
-    """One address that is scraped: the labels Prometheus gives every target."""
+    """One address that is scraped, and by which replica of the scraper, if there are two."""
 
     job: str | None
     instance: str | None
+    replica: str | None = None
 
     @property
     def target_id(self) -> int:
         """Key of the target in the cache."""
-        return stable_id("target", self.job, self.instance)
+        return stable_id("target", self.job, self.instance, self.replica)
 
 
 @dataclass(frozen=True)
