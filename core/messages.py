@@ -146,9 +146,7 @@ TEXTS: dict[str, str] = {
     "col.restarts": "Restarts",
     "col.age": "Last seen",
     "col.time": "Time",
-    "col.kind": "Kind",
     "col.what": "What",
-    "col.where": "Where",
     "col.by": "By",
     "col.change": "Change",
     "col.mark": "Mark",
@@ -162,7 +160,6 @@ TEXTS: dict[str, str] = {
     "col.source": "Source",
     "col.state": "State",
     "col.checked": "Last asked",
-    "col.read_to": "Read up to",
     "col.lag": "Lag",
     "col.skew": "Clock difference",
     "col.progress": "Progress",
@@ -214,17 +211,15 @@ TEXTS: dict[str, str] = {
     "lever.by": "By whom",
     "lever.link": "Link (https://…)",
     "lever.when": "When (UTC)",
+    "lever.when_help": "Left empty: now.",
     "lever.save": "Log it",
     "lever.saved": "Logged. It appears here and on every time chart within a few seconds.",
     "lever.needs_what": "Say what changed.",
     "lever.bad_link": "A link must start with https:// or http://",
     # notices
-    "notice.inflated": "Lookups are inflated on {names}: {factor} lookups per prompt token. vLLM "
-    "up to 0.26 counts a lookup again on every failed admission, which dilutes the hit ratio. "
-    "Cached share of prompt tokens: {cached}.",
-    "notice.inflated_some": "Lookups are inflated on {names}. vLLM up to 0.26 counts a lookup "
-    "again on every failed admission, which dilutes the hit ratio. Compare the cached share of "
-    "prompt tokens.",
+    "notice.inflated": "Lookups are inflated: {engines}. vLLM up to 0.26 counts a lookup again on "
+    "every failed admission, which dilutes the hit ratio; the cached share does not suffer.",
+    "notice.inflated_one": "{name} ({factor} per prompt token, cached share {cached})",
     "notice.broken": "Contract error on {names}: more hits than lookups. Left out of the fleet's "
     "sums.",
     "notice.source": "Prometheus: {title} ({detail}). {next_step} {shown}",
@@ -258,7 +253,6 @@ TEXTS: dict[str, str] = {
     "hit.reconcile": "Do the counters agree?",
     "hit.reconcile_note": "Engine side only. The step from engine to gateway tokens needs a "
     "request source.",
-    "hit.over_time": "Over time",
     # data health page
     "health.sources": "Sources",
     "health.collector": "Collector",

@@ -113,7 +113,8 @@ class Supervisor:
             self._stop.wait(wait)
 
     def _run_once(self, began: float, restarts: int) -> int:
-        command = [sys.executable, "-m", "core.collect", "--follow", "--supervised"]
+        command = [sys.executable, "-m", "core.collect", "--follow"]
+        command += ["--supervised", str(os.getpid())]
         path = self._settings.home / "collectors" / "collector.log"
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = "ab" if not path.exists() or path.stat().st_size < LOG_BYTES else "wb"

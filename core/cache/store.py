@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.cache.inbox import Inbox
-from core.cache.tables import KEYS, TABLES
+from core.cache.tables import DATED, FURTHEST, KEYS, TABLES
 from core.errors import BatchError, CacheBusyError, CacheError, CacheSchemaError
 from core.named_queries import cache_queries, rollup_statements, schema_files
 
@@ -82,7 +83,7 @@ class Store:
         for batch in inbox.waiting():
             try:
                 merged += self._merge(batch)
-            except (BatchError, duckdb.Error, OSError) as error:
+            except (BatchError, duckdb.Error, pa.ArrowException, OSError) as error:
                 aside = inbox.reject(batch)
                 log.exception("batch %s cannot be merged and lies in %s", batch.name, aside)
                 self._note_rejected(batch.name, str(error))
@@ -176,15 +177,26 @@ def _merge_table(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> N
         ).fetchone() or (None, None)
         near = " and old.minute between ? and ?"
         params += [low, high]
-    update = ", ".join(f"{name} = new.{name}" for name in others)
+    update = ", ".join(f"{name} = {_newer(table, name)}" for name in others)
     cursor.execute(
         f"merge into {table} as old using "  # noqa: S608 - names are our own
-        f"(select {', '.join(names)} from read_parquet(?)) as new on {on}{near} "
+        f"(select distinct on ({', '.join(keys)}) {', '.join(names)} from read_parquet(?)) "
+        f"as new on {on}{near} "
         f"when matched then update set {update} "
         f"when not matched then insert ({', '.join(names)}) "
         f"values ({', '.join('new.' + name for name in names)})",
         params,
     )
+
+
+def _newer(table: str, column: str) -> str:
+    """What a column becomes when its row is seen again."""
+    if column in FURTHEST.get(table, {}):
+        return f"{FURTHEST[table][column]}(old.{column}, new.{column})"
+    dated = DATED.get(table)
+    if dated is None:
+        return f"new.{column}"
+    return f"case when new.{dated} >= old.{dated} then new.{column} else old.{column} end"
 
 
 def _roll_up(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:

@@ -45,7 +45,7 @@ TABLES: dict[str, pa.Schema] = {
             "engine_id:i target_id:i instrument:s state:s checked_at:t",
             "exported_name:s",
         ),
-        "configurations": ("engine_id:i target_id:i name:s value:s",),
+        "configurations": ("engine_id:i target_id:i name:s value:s seen_at:t",),
         "levers": (
             "lever_id:i happened_at:t kind:s origin:s what:s",
             "engine_id:i by_whom:s link:s",
@@ -74,3 +74,16 @@ KEYS: dict[str, tuple[str, ...]] = {
     "sources": ("source",),
     "source_log": ("log_id",),
 }
+
+DATED: dict[str, str] = {
+    "targets": "last_at",
+    "exports": "checked_at",
+    "configurations": "seen_at",
+    "sources": "checked_at",
+}
+"""Tables of present states: a row of an older period, read later, changes none of them."""
+FURTHEST: dict[str, dict[str, str]] = {
+    "targets": {"first_at": "least", "last_at": "greatest"},
+    "sources": {"backfill_from": "least", "read_to": "greatest"},
+}
+"""Columns that only ever widen."""

@@ -10,7 +10,7 @@ from core import format as fmt
 from core.catalogue import Concept, Unit
 from core.charts.axis import TimeAxis
 from core.charts.frame import time_layout
-from core.charts.marks import MARK
+from core.charts.marks import MARK, plain_text
 from core.charts.palette import COLOURS
 from core.domain.histograms import QuantileBounds
 from core.domain.reading import Reading
@@ -123,7 +123,11 @@ def pressure(
     )
     dashes = iter(("solid", "dash", "dot", "dashdot"))
     for reason, values in waiting.items():
-        name = say("legend.waiting_reason", reason=reason) if reason else say("legend.waiting")
+        name = (
+            say("legend.waiting_reason", reason=plain_text(reason))
+            if reason
+            else say("legend.waiting")
+        )
         figure.add_trace(
             _line(axis, values, name, Concept.WAITING, next(dashes, "solid")), row=2, col=1
         )

@@ -6,7 +6,7 @@ from datetime import datetime
 import plotly.graph_objects as go
 
 from core.charts.axis import TimeAxis
-from core.charts.marks import draw_marks
+from core.charts.marks import draw_marks, plain_text
 from core.charts.palette import QUIET, UNKNOWN
 from core.domain.coverage import Gap
 from core.domain.reading import QUIET_REASONS, Reading
@@ -129,7 +129,7 @@ def _bands(
 def _missing(gap: Gap) -> str:
     if gap.everyone:
         return say("gap.everyone")
-    return say("gap.some", names=short_list(gap.missing))
+    return plain_text(say("gap.some", names=short_list(gap.missing)))
 
 
 def short_list(names: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ def heat(axis: TimeAxis, rows: Mapping[str, Sequence[Reading]]) -> go.Figure:
         go.Heatmap(
             x=axis.middles,
             y=list(range(len(names))),
-            customdata=[[name] * len(axis.fleet.bins) for name in names],
+            customdata=[[plain_text(name)] * len(axis.fleet.bins) for name in names],
             z=[
                 [None if r.value is None else r.value * 100 for r in line] for line in rows.values()
             ],

@@ -75,12 +75,11 @@ def _run(collector: PrometheusCollector, args: argparse.Namespace) -> None:
     stop = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: stop.set())
-    parent = os.getppid()
     while not stop.is_set():
         more = collector.step()
         if not more and not args.follow:
             return
-        if args.supervised and os.getppid() != parent:
+        if args.supervised is not None and os.getppid() != args.supervised:
             log.info("the app is gone, leaving")
             return
         if not more:
@@ -101,7 +100,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--merge", action="store_true", help="then merge into the cache (only while no app runs)"
     )
-    parser.add_argument("--supervised", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--supervised", type=int, metavar="PID", help=argparse.SUPPRESS)
     parser.set_defaults(end=datetime.now(UTC).timestamp())
     return parser
 

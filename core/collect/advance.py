@@ -241,9 +241,9 @@ def _exports(facts: _Facts) -> dict[str, tuple[str, str | None]]:
         if key.name.instrument.kind is Kind.INFO:
             info[_info_key(key)] = key
         state = "renamed" if key.name.renamed else "exported"
-        shown[key.place, key.name.instrument.key] = (state, key.exported_name)
+        shown[key.place, key.name.instrument.key] = (state, key.base_name)
     for key in facts.keyed.native:
-        shown[key.place, key.name.instrument.key] = ("native_histogram", key.exported_name)
+        shown[key.place, key.name.instrument.key] = ("native_histogram", key.base_name)
     for key in facts.keyed.series:
         if key.place in facts.seen and (found := info.get(_info_key(key))):
             name = found.name.instrument.key

@@ -95,8 +95,9 @@ class PrometheusCollector:
             _minute(clock.now - self.settings.backfill.total_seconds())
         )
         live = _minute(clock.now - self.settings.settle_s)
-        stop = state.settled + self._slice_s(state)
-        stop = stop if stop <= live else int(clock.now)
+        stop = min(state.settled + self._slice_s(state), int(clock.now))
+        if stop <= state.settled:
+            return False
         settle_to = max(state.settled, min(stop, live))
         read = self._read(state, stop)
         if read is None:
@@ -110,17 +111,28 @@ class PrometheusCollector:
     def _fresh(self, start: int) -> State:
         """A state that knows the samples just before its start."""
         state = State(settled=start - LOOKBACK_S, backfill_from=start)
-        read = self._read_slice(state, start)
-        done = advance(state, read, settle_to=start, settings=self.settings)
-        self.inbox.write(SOURCE, {name: done.tables[name] for name in DIMENSIONS})
-        return done.state
+        while state.settled < start:
+            stop = min(state.settled + self._slice_limit, start)
+            read = self._read(state, stop)
+            if read is not None:
+                done = advance(state, read, settle_to=stop, settings=self.settings)
+                self.inbox.write(SOURCE, {name: done.tables[name] for name in DIMENSIONS})
+                state = done.state
+        return state
+
+    @property
+    def _unsettled_s(self) -> int:
+        """Longest stretch between the settled minute and now."""
+        return _minute(self.settings.settle_s + 2 * MINUTE_S - 1)
 
     def _slice_s(self, state: State) -> int:
         """Length of the next slice in whole minutes, sized by what the last one held."""
         wanted = float(FIRST_SLICE_S)
         if state.points_per_s is not None:
             wanted = POINTS_A_SLICE / max(state.points_per_s, POINTS_A_SLICE / LONGEST_SLICE_S)
-        return max(MINUTE_S, _minute(min(wanted, self._slice_limit, LONGEST_SLICE_S)))
+        fitting = max(MINUTE_S, _minute(min(wanted, self._slice_limit, LONGEST_SLICE_S)))
+        # The unsettled end is read again each time: as one piece, unless it is too heavy.
+        return max(fitting, min(self._unsettled_s, self._slice_limit))
 
     def _read(self, state: State, stop: int) -> Slice | None:
         """One slice, or None when it was too heavy and the next try will be shorter."""

@@ -75,6 +75,11 @@ class KeyedSeries:
         return (self.engine.engine_id, self.target.target_id)
 
     @property
+    def base_name(self) -> str:
+        """Exported name without the part of a histogram."""
+        return self.exported_name.removesuffix(self.name.part)
+
+    @property
     def instrument_key(self) -> str:
         """Instrument, and for a histogram its part: buckets keep the bare key."""
         part = "" if self.name.part == "_bucket" else self.name.part

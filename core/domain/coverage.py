@@ -1,7 +1,9 @@
 """When an engine was there, when it was observed, and where nobody knows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace  # noqa: F401 - replace is for the examples
+
+from core.domain.records import EngineLabels
 
 OBSERVED_SHARE = 0.5
 """A chart bin counts as observed when at least this share of it was."""
@@ -93,23 +95,41 @@ def _joined(gaps: Sequence[Gap]) -> list[Gap]:
     joined: list[Gap] = []
     for gap in gaps:
         last = joined[-1] if joined else None
-        if last and last.end == gap.start and last.missing == gap.missing:
+        if last and (last.end, last.missing, last.everyone) == (
+            gap.start,
+            gap.missing,
+            gap.everyone,
+        ):
             joined[-1] = Gap(last.start, gap.end, gap.missing, gap.everyone)
         else:
             joined.append(gap)
     return joined
 
 
-def names_of(labels: Sequence[tuple[str | None, str | None]]) -> list[str]:
-    """Short names of engines from (pod, engine); the rank is told where it matters.
+def names_of(engines: Sequence[EngineLabels]) -> list[str]:
+    """Short names of engines: the pod, and as much more as tells them apart.
 
-    >>> names_of([("a", "0"), ("b", "0"), ("b", "1"), (None, None)])
-    ['a', 'b #0', 'b #1', '(no pod label)']
+    >>> a, b = EngineLabels("c", "n", "a", "m", "0"), EngineLabels("c", "n", "b", "m", "0")
+    >>> names_of([a, b]), names_of([b, replace(b, engine="1"), replace(a, pod=None)])
+    (['a', 'b'], ['b #0', 'b #1', '(no pod label)'])
+    >>> names_of([a, replace(a, namespace="other")])
+    ['n/a', 'other/a']
     """
-    pods = [pod for pod, _ in labels]
-    return [
-        f"{pod or '(no pod label)'} #{engine}"
-        if engine is not None and pods.count(pod) > 1
-        else pod or "(no pod label)"
-        for pod, engine in labels
-    ]
+    names = []
+    for engine in engines:
+        alike = [other for other in engines if other.pod == engine.pod]
+        told = {f for f in FURTHER if len({getattr(other, f) for other in alike}) > 1}
+        names.append(_name(engine, told))
+    return names
+
+
+FURTHER = ("cluster", "namespace", "engine", "model_name")
+
+
+def _name(engine: EngineLabels, told: set[str]) -> str:
+    said = {f: getattr(engine, f) or f"no {f}" for f in told}
+    place = [said[f] for f in ("cluster", "namespace") if f in told]
+    name = "/".join([*place, engine.pod or "(no pod label)"])
+    if "engine" in told:
+        name = f"{name} #{said['engine']}"
+    return f"{name} ({said['model_name']})" if "model_name" in told else name

@@ -45,7 +45,7 @@ def _interleaved(a: Samples, b: Samples) -> tuple[Floats, Floats, Floats]:
     low, high = max(a[0][0], b[0][0]), min(a[0][-1], b[0][-1])
     reach = max(_step(a[0]), _step(b[0]))
     near = (times >= low - reach) & (times <= high + reach)
-    order = np.argsort(times[near], kind="stable")
+    order = np.lexsort((values[near], times[near]))
     return times[near][order], values[near][order], owner[near][order]
 
 

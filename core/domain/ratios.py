@@ -1,6 +1,7 @@
 """Ratios of sums. Sum first, divide last; never an average of ratios."""
 
 from collections.abc import Iterable
+from math import isfinite
 from typing import Any
 
 from core.domain.reading import Coverage, Reading, Reason
@@ -33,8 +34,8 @@ def ratio_of_sums(
     Unknown when
     ------------
     A sum is None (`absent`), or the denominator is 0 (`quiet`). A negative
-    sum, or a ratio above 1 where that cannot be, is a contract error: the sums
-    stay visible and no ratio is given.
+    sum, one that is no finite number, or a ratio above 1 where that cannot be,
+    is a contract error: the sums stay visible and no ratio is given.
 
     >>> ratio_of_sums("engine_hit_ratio", 90000.0, 101000.0).value
     0.8910891089108911
@@ -49,6 +50,8 @@ def ratio_of_sums(
 
     if numerator is None or denominator is None:
         return unknown(absent)
+    if not (isfinite(numerator) and isfinite(denominator)):
+        return unknown(Reason.CONTRACT_ERROR)
     if numerator < 0 or denominator < 0 or (at_most_one and numerator > denominator):
         return unknown(Reason.CONTRACT_ERROR)
     if denominator == 0:

@@ -1,7 +1,8 @@
 """Rows that cross rooms."""
 
 import hashlib
-from dataclasses import dataclass
+import json
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ def stable_id(*parts: object) -> int:
     >>> stable_id("a", None) == stable_id("a", None) != stable_id("a", "None")
     True
     """
-    text = "\x1f".join("\x00" if part is None else str(part) for part in parts)
+    text = json.dumps(parts, default=str)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1
 
 
@@ -43,16 +44,22 @@ class EngineLabels:
 
 @dataclass(frozen=True, order=True)
 class Target:
-    """One address that is scraped, and by which replica of the scraper, if there are two."""
+    """One address that is scraped: its labels, and which of two like scrapers scraped it.
+
+    Two clusters may use one address; what names the engine's place is part of it.
+    """
 
     job: str | None
     instance: str | None
     replica: str | None = None
+    cluster: str | None = None
+    namespace: str | None = None
+    pod: str | None = None
 
     @property
     def target_id(self) -> int:
         """Key of the target in the cache."""
-        return stable_id("target", self.job, self.instance, self.replica)
+        return stable_id("target", *astuple(self))
 
 
 @dataclass(frozen=True)

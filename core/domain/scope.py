@@ -22,8 +22,11 @@ RANGES: dict[str, int] = {
     "30d": 30 * 86400,
 }
 DEFAULT_RANGE = "1h"
-BINS_S = (60, 300, 900, 3600, 3 * 3600, 6 * 3600)
+BINS_S = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 86_400, 7 * 86_400)
 MOST_BINS = 240
+LONGEST_S = BINS_S[-1] * (MOST_BINS - 1)
+"""Longest period a link may ask for."""
+YEARS = range(2000, 2100)
 
 
 class Compare(StrEnum):
@@ -159,8 +162,9 @@ def from_query(query: Mapping[str, str]) -> tuple[Scope, list[str]]:
             wrong.append("range")
     if "from" in query or "to" in query:
         start, end = _instant(query.get("from")), _instant(query.get("to"))
-        if start is not None and end is not None and start < end:
-            scope = replace(scope, start=start, end=end)
+        if start is not None and end is not None and 0 < end - start <= LONGEST_S:
+            period = _snapped(start, end, MINUTE_S)
+            scope = replace(scope, start=period.start, end=period.end)
         else:
             wrong.append("from/to")
     if (compare := query.get("compare")) is not None:
@@ -176,10 +180,12 @@ def iso_minute(t: float) -> str:
     return datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%dT%H:%MZ")
 
 
-def _instant(text: str | None) -> int | None:
+def _instant(text: str | None) -> float | None:
     try:
         at = datetime.fromisoformat(text or "")
     except ValueError:
         return None
+    if at.year not in YEARS:
+        return None
     at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
-    return int(at.timestamp())
+    return at.timestamp()

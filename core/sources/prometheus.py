@@ -7,6 +7,7 @@ that a login page, a truncated body or an error envelope is named for what it is
 """
 
 import gc
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,9 @@ import numpy as np
 import requests
 from prometheus_api_client import PrometheusConnect
 from prometheus_api_client.exceptions import PrometheusApiClientException
+from pydantic import SecretStr
+from urllib3.exceptions import HTTPError
+from urllib3.exceptions import TimeoutError as PoolTimeoutError
 from urllib3.util.retry import Retry
 
 from core.config import Settings
@@ -31,6 +35,8 @@ from core.named_queries import any_of, quoted, render_promql
 
 RETRIED = (429, 502, 503, 504)
 MILLISECOND = 0.001
+CHUNK = 1 << 20
+TIMEOUTS = (requests.Timeout, PoolTimeoutError, TimeoutError)
 ERROR_TEXT = 500
 """Characters of a server's error text that are kept."""
 
@@ -76,10 +82,11 @@ class PrometheusSource:
             else settings.prometheus_verify_tls
         )
         session.hooks["response"].append(self._decode)
+        session.stream = True
+        self._timeout_s = settings.prometheus_timeout_s
         self._connection = PrometheusConnect(
             url=settings.prometheus_url,
-            headers=_bearer(settings),
-            auth=_basic(settings),
+            auth=_auth(settings),
             session=session,
             timeout=settings.prometheus_timeout_s,
             retry=Retry(
@@ -109,7 +116,7 @@ class PrometheusSource:
         answer = self._ask(render_promql("server_time", matchers={}))
         if len(answer) != 1 or answer[0].value is None:
             raise SourceContract("`vector(time())` gave no single value")
-        return float(answer[0].value[1])
+        return _number(answer[0].value[1])
 
     def raw_samples(
         self, names: Iterable[str], start: float, end: float, *, matchers: Mapping[str, str]
@@ -149,17 +156,20 @@ class PrometheusSource:
             result: list[_Series] = self._connection.custom_query(query, params=params)
         except SourceError:
             raise
-        except requests.Timeout as error:
-            raise SourceTimeout(f"{self.url}: {_cause(error)}") from error
-        except (requests.RequestException, PrometheusApiClientException) as error:
-            raise SourceUnavailable(f"{self.url}: {_cause(error)}") from error
+        except (requests.RequestException, HTTPError, PrometheusApiClientException) as error:
+            cause = _cause(error)
+            kind = SourceTimeout if isinstance(cause, TIMEOUTS) else SourceUnavailable
+            raise kind(f"{self.url}: {_words(cause)}") from error
         return result
 
     def _decode(self, response: requests.Response, **_: Any) -> None:
         """Turn every answer into records or a named error, once."""
         if response.is_redirect:
             return
-        envelope = _envelope(response)
+        body = _read(response, time.monotonic() + self._timeout_s)
+        envelope = _envelope(response, body)
+        if envelope.errorType == "timeout":
+            raise SourceTimeout(f"HTTP {response.status_code} timeout: {envelope.error}")
         if response.status_code != requests.codes.ok or envelope.status != "success":
             raise SourceStatus(
                 f"HTTP {response.status_code} {envelope.errorType}: {envelope.error[:ERROR_TEXT]}",
@@ -193,12 +203,24 @@ def clock_skew(answered: float, asked_at: float, got_at: float) -> float:
     return answered - (asked_at + got_at) / 2
 
 
-def _envelope(response: requests.Response) -> _Envelope:
+def _read(response: requests.Response, deadline: float) -> bytes:
+    """The whole body, or a timeout: a socket timeout alone bounds each byte, not the answer."""
+    parts: list[bytes] = []
+    while part := response.raw.read1(CHUNK, decode_content=True):
+        parts.append(part)
+        if time.monotonic() > deadline:
+            response.close()
+            raise SourceTimeout("the answer did not end in time")
+    response.close()
+    return b"".join(parts)
+
+
+def _envelope(response: requests.Response, body: bytes) -> _Envelope:
     try:
-        return _decoder.decode(response.content)
+        return _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if response.status_code != requests.codes.ok:
-            text = " ".join(response.text[:ERROR_TEXT].split())
+            text = " ".join(body[:ERROR_TEXT].decode(errors="replace").split())
             return _Envelope(status="error", errorType=response.reason or "", error=text)
         kind = response.headers.get("Content-Type", "no content type")
         raise SourceContract(f"not a Prometheus answer ({kind}): {error}") from error
@@ -207,14 +229,18 @@ def _envelope(response: requests.Response) -> _Envelope:
 def _raw(series: _Series, start: float, end: float) -> RawSeries:
     n = len(series.values)
     times = np.fromiter((point[0] for point in series.values), float, n)
-    try:
-        values = np.fromiter((float(point[1]) for point in series.values), float, n)
-    except ValueError as error:
-        raise SourceContract(f"a sample is no number: {error}") from error
+    values = np.fromiter((_number(point[1]) for point in series.values), float, n)
     inside = (times >= start - MILLISECOND / 2) & (times < end - MILLISECOND / 2)
     inside[1:] &= times[1:] > times[:-1]
     native = bool(series.histograms) and not n
     return RawSeries(series.metric, times[inside], values[inside], native)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise SourceContract(f"a sample is no number: {error}") from error
 
 
 @contextmanager
@@ -229,25 +255,39 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _bearer(settings: Settings) -> dict[str, str] | None:
-    token = settings.prometheus_token
-    return None if token is None else {"Authorization": f"Bearer {token.get_secret_value()}"}
+class _Bearer(requests.auth.AuthBase):
+    """A token as auth and not as a header, which a netrc file would replace."""
+
+    def __init__(self, token: SecretStr) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Sign a request."""
+        request.headers["Authorization"] = f"Bearer {self._token.get_secret_value()}"
+        return request
 
 
-def _basic(settings: Settings) -> tuple[str, str] | None:
+def _auth(settings: Settings) -> _Bearer | tuple[str, str] | None:
+    if settings.prometheus_token is not None:
+        return _Bearer(settings.prometheus_token)
     if settings.prometheus_user is None:
         return None
     password = settings.prometheus_password
     return (settings.prometheus_user, password.get_secret_value() if password else "")
 
 
-def _cause(error: BaseException) -> str:
-    """The innermost reason of a failed connection, without the query it was asked for."""
+def _cause(error: BaseException) -> BaseException:
+    """The innermost reason of a failed request."""
     inner: object = error
     while isinstance(inner, BaseException):
         error = inner
         inner = getattr(error, "reason", None) or next(
             (arg for arg in error.args if isinstance(arg, BaseException)), error.__cause__
         )
-    text = str(error).rsplit(": ", 1)[-1] or type(error).__name__
+    return error
+
+
+def _words(cause: BaseException) -> str:
+    """What a cause says, without the query it was asked for."""
+    text = str(cause).rsplit(": ", 1)[-1] or type(cause).__name__
     return text.split("?", 1)[0][:ERROR_TEXT]

@@ -22,6 +22,7 @@ from core.ui.scope_bar import current_scope, refresh_every, scope_bar
 from core.ui.style import STYLE, escaped
 from core.views import data_health, hit_ratio, live
 from core.views.fleet import Fleet
+from core.views.sums import Inflated
 
 __all__ = ["refresh_every"]
 
@@ -98,7 +99,7 @@ def freshness(fleet: Fleet) -> None:
     st.html('<div class="pw-fresh">' + " · ".join(escaped(part) for part in parts) + "</div>")
 
 
-def notices(fleet: Fleet, *, inflated: Sequence[str] = (), broken: Sequence[str] = ()) -> None:
+def notices(fleet: Fleet, *, inflated: Sequence[Inflated] = (), broken: Sequence[str] = ()) -> None:
     """What the reader must know before believing a number."""
     source = fleet.prometheus
     if source is not None and not source.ok:
@@ -127,7 +128,16 @@ def notices(fleet: Fleet, *, inflated: Sequence[str] = (), broken: Sequence[str]
     if broken:
         st.error(_plain(say("notice.broken", names=short_list(broken))))
     if inflated:
-        st.warning(_plain(say("notice.inflated_some", names=short_list(inflated))))
+        names = [
+            say(
+                "notice.inflated_one",
+                name=one.name,
+                factor=fmt.reading(one.factor),
+                cached=fmt.reading(one.cached_prompt_ratio),
+            )
+            for one in inflated
+        ]
+        st.warning(_plain(say("notice.inflated", engines=short_list(names))))
 
 
 def _collects() -> bool:

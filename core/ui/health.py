@@ -52,9 +52,7 @@ def sources_table(view: DataHealthView) -> None:
         for source in view.sources
     ]
     none = say("state.not_connected")
-    rows.append(
-        [say("health.langfuse"), none, none, none, none, none, "", say("health.langfuse_step")]
-    )
+    rows.append([say("health.langfuse"), *[none] * 6, say("health.langfuse_step")])
     table("sources", columns, rows)
 
 

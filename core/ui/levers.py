@@ -54,9 +54,7 @@ def lever_form() -> None:
         )
         by_whom = right.text_input(say("lever.by"), max_chars=100)
         one, two, three = st.columns([1, 2, 1])
-        at = one.datetime_input(
-            say("lever.when"), value=datetime.now(UTC).replace(tzinfo=None), step=60
-        )
+        at = one.datetime_input(say("lever.when"), value=None, help=say("lever.when_help"), step=60)
         link = two.text_input(say("lever.link"), max_chars=500)
         three.write("")
         if three.form_submit_button(say("lever.save"), type="primary"):

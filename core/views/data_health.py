@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from core.cache.store import Row, Store
 from core.catalogue import INSTRUMENTS
+from core.domain.coverage import names_of
 from core.domain.reading import Coverage
+from core.domain.records import EngineLabels
 from core.domain.scope import Scope
 from core.views.fleet import Fleet, SourceState, load_fleet, query_params
 
@@ -94,7 +96,7 @@ def build(store: Store, scope: Scope, now: float) -> DataHealthView:
     """Read the cache for one scope; `now` is seconds since the epoch."""
     fleet = load_fleet(store, scope, now)
     sources = tuple(SourceState(*row) for row in store.read("source_states", {}))
-    targets = tuple(_target(row, now) for row in store.read("target_states", {}))
+    targets = _targets(store, now)
     return DataHealthView(
         fleet=fleet,
         sources=sources,
@@ -110,11 +112,21 @@ def build(store: Store, scope: Scope, now: float) -> DataHealthView:
     )
 
 
-def _target(row: Row, now: float) -> EngineHealth:
+def _targets(store: Store, now: float) -> tuple[EngineHealth, ...]:
+    rows = store.read("target_states", {})
+    engines = list(dict.fromkeys(_labels(row) for row in rows))
+    names = dict(zip(engines, names_of(engines), strict=True))
+    return tuple(_target(row, names[_labels(row)], now) for row in rows)
+
+
+def _labels(row: Row) -> EngineLabels:
+    return EngineLabels(row.cluster, row.namespace, row.pod, row.model_name, row.engine)
+
+
+def _target(row: Row, name: str, now: float) -> EngineHealth:
     labels = ("cluster", "namespace", "pod", "model_name", "engine")
-    rank = "" if row.engine in (None, "0") else f" #{row.engine}"
     return EngineHealth(
-        name=f"{row.pod or '(no pod label)'}{rank}",
+        name=name,
         cluster=row.cluster,
         namespace=row.namespace,
         model=row.model_name,

@@ -9,6 +9,7 @@ from typing import Any
 from core.cache.store import Row, Store
 from core.domain.coverage import Gap, Life, find_gaps, horizon, names_of
 from core.domain.reading import Coverage, Reason
+from core.domain.records import EngineLabels
 from core.domain.scope import Scope, Window
 
 
@@ -88,11 +89,11 @@ class Fleet:
         """Width of a chart bin, seconds."""
         return self.window.bin_s
 
-    def absent(self, *instruments: str) -> Reason:
-        """Why there is no number of these instruments in scope."""
+    def absent(self, *instruments: str, engines: Collection[int] | None = None) -> Reason:
+        """Why there is no number of these instruments, in scope or of some engines."""
         if not self.engines:
             return Reason.NOT_CONNECTED if self.prometheus is None else Reason.NO_ENGINE
-        here = {engine.engine_id for engine in self.engines}
+        here = {engine.engine_id for engine in self.engines} if engines is None else set(engines)
         states = {
             state
             for name in instruments
@@ -173,7 +174,9 @@ def load_fleet(store: Store, scope: Scope, now: float) -> Fleet:
         bins=bins,
         engines=engines,
         gaps=tuple(gaps),
-        changes=tuple(_marks(store.read("levers_in_window", params))),
+        changes=tuple(
+            _marks(store.read("levers_in_window", params), {e.engine_id: e.name for e in engines})
+        ),
         prometheus=prometheus,
         exports=_exports(store.read("export_states", params)),
         caching_off=frozenset(r.engine_id for r in store.read("engines_without_caching", {})),
@@ -182,7 +185,9 @@ def load_fleet(store: Store, scope: Scope, now: float) -> Fleet:
 
 
 def _engines(found: list[Row]) -> tuple[Engine, ...]:
-    names = names_of([(row.pod, row.engine) for row in found])
+    names = names_of(
+        [EngineLabels(r.cluster, r.namespace, r.pod, r.model_name, r.engine) for r in found]
+    )
     return tuple(
         Engine(
             engine_id=row.engine_id,
@@ -200,14 +205,14 @@ def _engines(found: list[Row]) -> tuple[Engine, ...]:
     )
 
 
-def _marks(found: Iterable[Row]) -> Iterable[LeverMark]:
+def _marks(found: Iterable[Row], names: Mapping[int, str]) -> Iterable[LeverMark]:
     for row in found:
         yield LeverMark(
             at=row.happened_at,
             kind=row.kind,
             origin=row.origin,
             what=row.what,
-            engine=row.pod if row.pod is not None else row.model_name,
+            engine=names.get(row.engine_id, row.pod if row.pod is not None else row.model_name),
             by_whom=row.by_whom,
             link=row.link,
         )

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from core.cache.store import Row, Store
-from core.domain.ratios import change, is_inflated, total
+from core.domain.ratios import change, total
 from core.domain.reading import Reading, Reason
 from core.domain.scope import Scope
 from core.views.fleet import Fleet, load_fleet, query_params
-from core.views.sums import CacheSums, cache_sums, ratio_line
+from core.views.sums import CacheSums, Inflated, cache_sums, ratio_line
 
 RATIOS = ("engine_hit_ratio", "gateway_cached_share", "request_cached_ratio")
 TOKENS = ("queries_tokens", "hits_tokens", "prompt_tokens")
@@ -39,7 +39,7 @@ class HitRatioView:
     change: float | None
     checks: tuple[Reading, ...]
     tokens: tuple[Reading, ...]
-    inflated: tuple[str, ...]
+    inflated: tuple[Inflated, ...]
     broken: tuple[str, ...]
     engine_line: tuple[Reading, ...]
     external_line: tuple[Reading, ...]
@@ -68,7 +68,7 @@ def build(store: Store, scope: Scope, now: float) -> HitRatioView:
         change=change(hit_ratio, before),
         checks=tuple(sums.ratio(metric) for metric in CHECKS),
         tokens=tuple(_tokens(sums, metric, None) for metric in TOKENS),
-        inflated=tuple(row.name for row in by_engine if is_inflated(row.lookup_inflation)),
+        inflated=sums.inflated(),
         broken=sums.broken("engine_hit_ratio"),
         engine_line=ratio_line("engine_hit_ratio", fleet.bins, over_time),
         external_line=ratio_line("external_hit_ratio", fleet.bins, over_time),
@@ -116,15 +116,11 @@ _INSTRUMENT = {
 
 
 def _tokens(sums: CacheSums, metric: str, engines: set[int] | None) -> Reading:
-    rows = [
-        r
-        for r in sums.rows
-        if (engines is None or r.engine_id in engines) and getattr(r, metric) is not None
-    ]
+    rows = [r for r in sums.sound(engines) if getattr(r, metric) is not None]
     return total(
         metric,
         (getattr(r, metric) for r in rows),
-        absent=sums.fleet.absent(_INSTRUMENT[metric]),
+        absent=sums.fleet.absent(_INSTRUMENT[metric], engines=engines),
         coverage=sums.fleet.coverage_of(
             {r.engine_id for r in rows}, sum(r.samples for r in rows if r.samples is not None)
         ),

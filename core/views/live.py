@@ -8,11 +8,11 @@ from math import inf
 from core.cache.store import Row, Store
 from core.domain.gauges import mean_of_samples, rate_per_s, sum_of_means
 from core.domain.histograms import QuantileBounds, quantile_bounds
-from core.domain.ratios import change, is_inflated, total
+from core.domain.ratios import change, total
 from core.domain.reading import Coverage, Reading, Reason
 from core.domain.scope import Scope, Window
 from core.views.fleet import Fleet, load_fleet, query_params
-from core.views.sums import CacheSums, cache_sums, ratio_line
+from core.views.sums import CacheSums, Inflated, cache_sums, ratio_line
 
 LOCAL, EXTERNAL, COMPUTED = "local_cache_hit", "external_kv_transfer", "local_compute"
 PREFILL = {
@@ -53,8 +53,7 @@ class LiveView:
 
     fleet: Fleet
     tiles: tuple[Tile, ...]
-    lookup_inflation: Reading
-    inflated: tuple[str, ...]
+    inflated: tuple[Inflated, ...]
     broken: tuple[str, ...]
     hit_ratio: tuple[Reading, ...]
     prefill: dict[str, Line]
@@ -75,18 +74,12 @@ def build(store: Store, scope: Scope, now: float) -> LiveView:
     earlier_window = fleet.window.earlier(scope.compare)
     earlier = _Numbers.load(store, fleet, earlier_window) if earlier_window else None
     before = {r.metric: r for r in earlier.readings()} if earlier else {}
-    inflated = [
-        engine.name
-        for engine in fleet.engines
-        if is_inflated(current.sums.ratio("lookup_inflation", engines={engine.engine_id}))
-    ]
     over_time = store.read("hit_ratio_over_time", query_params(scope, fleet.window))
     ttft = current.ttft
     return LiveView(
         fleet=fleet,
         tiles=tuple(Tile(r, change(r, before.get(r.metric))) for r in current.readings()),
-        lookup_inflation=current.sums.ratio("lookup_inflation"),
-        inflated=tuple(inflated),
+        inflated=current.sums.inflated(),
         broken=current.sums.broken("engine_hit_ratio"),
         hit_ratio=ratio_line("engine_hit_ratio", fleet.bins, over_time),
         prefill={
@@ -298,14 +291,18 @@ def _engine_rows(fleet: Fleet, numbers: _Numbers) -> tuple[EngineRow, ...]:
                 model=engine.model_name,
                 hit_ratio=hit_ratio,
                 kv_usage_max=_or_absent(
-                    "kv_usage_max", max(kv, default=None), fleet.absent("kv_cache_usage_perc")
+                    "kv_usage_max",
+                    max(kv, default=None),
+                    fleet.absent("kv_cache_usage_perc", engines=mine),
                 ),
                 waiting=_or_absent(
                     "requests_waiting",
                     _mean_requests(waiting),
-                    fleet.absent("num_requests_waiting"),
+                    fleet.absent("num_requests_waiting", engines=mine),
                 ),
-                preemptions=total("preemptions", events, absent=fleet.absent("num_preemptions")),
+                preemptions=total(
+                    "preemptions", events, absent=fleet.absent("num_preemptions", engines=mine)
+                ),
                 restarted=hit_ratio.restarted,
                 age_s=fleet.now - engine.last_at,
                 up=engine.up,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.cache.store import Row, Store
-from core.domain.ratios import ratio_of_sums
+from core.domain.ratios import is_inflated, ratio_of_sums
 from core.domain.reading import Reading, Reason
 from core.domain.scope import Window
 from core.views.fleet import Fleet, query_params
@@ -22,6 +22,15 @@ INSTRUMENTS_OF: dict[str, tuple[str, str]] = {
     "lookup_inflation": ("prefix_cache_queries", "prompt_tokens"),
     "cached_prompt_ratio": ("prompt_tokens_cached", "prompt_tokens"),
 }
+
+
+@dataclass(frozen=True)
+class Inflated:
+    """An engine that counts lookups more than once."""
+
+    name: str
+    factor: Reading
+    cached_prompt_ratio: Reading
 
 
 @dataclass(frozen=True)
@@ -56,10 +65,27 @@ class CacheSums:
                 sum(r.samples for r in sound if r.samples is not None),
             ),
             restarted=sum(r.resets for r in sound if r.resets is not None),
-            absent=self.fleet.absent(*INSTRUMENTS_OF[metric]),
+            absent=self.fleet.absent(*INSTRUMENTS_OF[metric], engines=engines),
             quiet=Reason.CACHING_OFF if off else Reason.NO_TRAFFIC,
             at_most_one=metric != "lookup_inflation",
         )
+
+    def sound(self, engines: set[int] | None = None) -> list[Row]:
+        """Rows that a sum may use: all of one engine, of several those that keep the contract."""
+        rows = [row for row in self.rows if engines is None or row.engine_id in engines]
+        kept = [row for row in rows if not self._breaks("engine_hit_ratio", row)]
+        return kept if len(rows) > 1 and kept else rows
+
+    def inflated(self) -> tuple["Inflated", ...]:
+        """Engines whose lookups were counted more than once, with what to read instead."""
+        found = []
+        for row in self.rows:
+            one = {row.engine_id}
+            factor = self.ratio("lookup_inflation", engines=one)
+            if is_inflated(factor):
+                cached = self.ratio("cached_prompt_ratio", engines=one)
+                found.append(Inflated(self.fleet.name(row.engine_id), factor, cached))
+        return tuple(found)
 
     def broken(self, metric: str) -> tuple[str, ...]:
         """Names of engines whose sums cannot be true."""

@@ -26,10 +26,11 @@ order by cluster, namespace, model_name, pod, engine
 -- name: coverage_over_time
 -- params: bin_s bigint, span_s bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
 -- returns: engine_id key, bin s, covered_s s
--- One row per engine and chart bin: seconds between neighbouring scrapes, the best
--- observed counter standing for the engine.
+-- One row per engine and chart bin: seconds between neighbouring scrapes. The best
+-- observed counter stands for an address, and addresses of one engine add up, since
+-- one that repeats another is left out.
 with minutes as (
-    select engine_id, minute, max(covered_s) as covered_s
+    select engine_id, target_id, minute, max(covered_s) as covered_s
     from engine_counters
     where minute >= $start and minute < $end and span_s = $span_s
       and instrument in ('prefix_cache_queries', 'prompt_tokens', 'num_preemptions')
@@ -38,7 +39,7 @@ with minutes as (
       and ($model is null or model_name = $model)
       and ($pod is null or pod = $pod)
       and ($engine is null or engine = $engine)
-    group by engine_id, minute
+    group by engine_id, target_id, minute
 )
 select engine_id, (epoch(minute)::bigint // $bin_s) * $bin_s as bin, sum(covered_s) as covered_s
 from minutes
@@ -55,10 +56,10 @@ order by cluster, namespace, model_name, pod, engine
 
 -- name: levers_in_window
 -- params: start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
--- returns: lever_id key, happened_at s, kind text, origin text, what text, by_whom text, link text, pod text, model_name text, engine text
+-- returns: lever_id key, engine_id key, happened_at s, kind text, origin text, what text, by_whom text, link text, pod text, model_name text, engine text
 -- One row per change in the window: changes of engines in scope, and changes
 -- entered without an engine, which concern everybody.
-select l.lever_id, epoch(l.happened_at) as happened_at, l.kind, l.origin, l.what, l.by_whom,
+select l.lever_id, l.engine_id, epoch(l.happened_at) as happened_at, l.kind, l.origin, l.what, l.by_whom,
        l.link, e.pod, e.model_name, e.engine
 from levers l
 left join engines e on e.engine_id = l.engine_id

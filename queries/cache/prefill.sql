@@ -4,7 +4,8 @@
 -- metrics: cached_prefill_tokens_per_s, computed_prefill_tokens_per_s, external_prefill_tokens_per_s
 -- One row per chart bin and source: tokens seen between scrapes without a gap,
 -- and the seconds in which at least one engine was observed. Increases across a
--- gap are left out here, since nobody knows when in the gap they happened.
+-- gap are left out here, since nobody knows when in the gap they happened. Of hours,
+-- the best observed engine tells the seconds of the hour.
 with minutes as (
     select label as source, minute,
            sum(increase - gap_increase) as tokens,

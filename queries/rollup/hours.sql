@@ -7,9 +7,13 @@ merge into counter_hours as old using (
     select series_id, time_bucket(interval '1 hour', minute) as minute,
            sum(increase) filter (where not duplicate) as increase,
            sum(gap_increase) filter (where not duplicate) as gap_increase,
-           sum(samples) as samples, sum(resets) as resets, sum(covered_s) as covered_s,
-           max(largest_gap_s) as largest_gap_s, min(first_at) as first_at,
-           max(last_at) as last_at, bool_and(duplicate) as duplicate
+           sum(samples) filter (where not duplicate) as samples,
+           sum(resets) filter (where not duplicate) as resets,
+           sum(covered_s) filter (where not duplicate) as covered_s,
+           max(largest_gap_s) filter (where not duplicate) as largest_gap_s,
+           min(first_at) filter (where not duplicate) as first_at,
+           max(last_at) filter (where not duplicate) as last_at,
+           bool_and(duplicate) as duplicate
     from counter_cells
     where minute >= $start and minute < $end
       and series_id in (select series_id from read_parquet($path))
@@ -29,7 +33,7 @@ when not matched then insert by name
 -- The same for histogram buckets.
 merge into bucket_hours as old using (
     select series_id, time_bucket(interval '1 hour', minute) as minute,
-           sum(case when duplicate then null else increase end) as increase,
+           sum(increase) filter (where not duplicate) as increase,
            bool_and(duplicate) as duplicate
     from bucket_cells
     where minute >= $start and minute < $end
@@ -52,7 +56,8 @@ merge into gauge_hours as old using (
            min(value_min) filter (where not duplicate) as value_min,
            max(value_max) filter (where not duplicate) as value_max,
            arg_max(value_last, last_at) filter (where not duplicate) as value_last,
-           max(last_at) as last_at, bool_and(duplicate) as duplicate
+           max(last_at) filter (where not duplicate) as last_at,
+           bool_and(duplicate) as duplicate
     from gauge_cells
     where minute >= $start and minute < $end
       and series_id in (select series_id from read_parquet($path))

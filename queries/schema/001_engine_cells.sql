@@ -85,7 +85,8 @@ create table configurations (
     engine_id bigint not null,
     target_id bigint not null,
     name      varchar not null,
-    value     varchar not null
+    value     varchar not null,
+    seen_at   timestamptz not null
 );
 
 create table levers (
@@ -142,7 +143,7 @@ create table gauge_hours as select * from gauge_cells limit 0;
 
 create view engine_counters as
 select e.engine_id, e.cluster, e.namespace, e.pod, e.model_name, e.engine,
-       s.instrument, s.label, c.span_s, c.minute, c.increase, c.gap_increase, c.samples,
+       s.target_id, s.instrument, s.label, c.span_s, c.minute, c.increase, c.gap_increase, c.samples,
        c.resets, c.covered_s, c.largest_gap_s, c.first_at, c.last_at
 from (
     select *, 60 as span_s from counter_cells
