@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from core.catalogue import INSTRUMENTS, Kind
 from core.collect.batch import (
-    Silenced,
     bucket_rows,
     configuration_rows,
     counter_rows,
@@ -35,7 +34,14 @@ from core.collect.changes import (
     restarts,
 )
 from core.collect.scrapes import DEFAULT_INTERVAL_S, Scrapes, read_scrapes, sample_times
-from core.collect.slices import Block, Keyed, KeyedSeries, build_block, key_series
+from core.collect.slices import (
+    Block,
+    Keyed,
+    KeyedSeries,
+    build_block,
+    join_duplicates,
+    key_series,
+)
 from core.collect.state import EngineMemory, EngineTarget, Sample, State
 from core.config import Settings
 from core.domain.counters import Steps, counter_cells, counter_steps
@@ -100,7 +106,7 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
             ),
             "series": series_rows(facts.series, state),
             "exports": export_rows(changed, read.end),
-            "configurations": configuration_rows(facts.configurations.fresh),
+            "configurations": configuration_rows(facts.configurations.fresh, read.end),
             "levers": lever_rows(changes),
         },
         state=_next_state(state, facts, exports, settle_to),
@@ -124,10 +130,8 @@ class _Facts:
     presence: Presence
     configurations: Configurations
 
-    @property
-    def series(self) -> list[KeyedSeries]:
-        """Series under a current name."""
-        return [key for key in self.keyed.series if not key.name.renamed]
+    series: Sequence[KeyedSeries]
+    """Series under a current name: what counts, then what only repeats it."""
 
     def of(self, *kinds: Kind) -> list[KeyedSeries]:
         """Series of some kinds of instruments."""
@@ -138,12 +142,14 @@ def _facts(state: State, read: Slice, settle_to: int, settings: Settings) -> _Fa
     keyed = key_series(read.samples, settings)
     current = [key for key in keyed.series if not key.name.renamed]
     times_of = sample_times(keyed.series)
-    scrapes = read_scrapes(read.up, times_of, state, settings, settle_to=settle_to)
+    known = {place_of(key): memory for key, memory in state.engines.items()}
+    targets = {key.target for key in keyed.series} | {m.target for m in known.values()}
+    scrapes = read_scrapes(read.up, times_of, targets, state, settings, settle_to=settle_to)
     duplicates = duplicate_places(current, state)
     seen = _seen(keyed.series, times_of, state, duplicates)
     presence = read_presence(
         times_of,
-        {place: memory.instance for place, memory in seen.items()},
+        {place: memory.target.instance for place, memory in seen.items()},
         scrapes,
         state,
         end=read.end,
@@ -155,9 +161,16 @@ def _facts(state: State, read: Slice, settle_to: int, settings: Settings) -> _Fa
         scrapes=scrapes,
         duplicates=duplicates,
         seen=seen,
-        places={place_of(key): memory for key, memory in state.engines.items()} | seen,
+        places=known | seen,
         presence=presence,
         configurations=read_configurations(current, state, settings.labels, settle_to=settle_to),
+        series=[
+            *join_duplicates(
+                current,
+                {place: (known | seen)[first].target for place, first in duplicates.items()},
+            ),
+            *(key for key in current if key.place in duplicates),
+        ],
     )
 
 
@@ -168,11 +181,10 @@ def _cell_tables(
     cells = counter_cells(
         counters.samples, steps, scrape_interval_s=np.array(interval, dtype=float)
     )
-    silenced = Silenced(facts.duplicates, facts.times_of)
     return {
-        "counter_cells": counter_rows(cells, counters.keys, silenced),
-        "bucket_cells": bucket_rows(counters, cells, silenced),
-        "gauge_cells": gauge_rows(gauges, silenced),
+        "counter_cells": counter_rows(cells, counters.keys, facts.duplicates),
+        "bucket_cells": bucket_rows(counters, cells, facts.duplicates),
+        "gauge_cells": gauge_rows(gauges, facts.duplicates),
     }
 
 
@@ -223,9 +235,8 @@ def _seen(
     for place, key in shown.items():
         before = state.engines.get(place_key(place))
         seen[place] = EngineMemory(
-            labels=key.engine.as_tuple(),
-            job=key.target.job,
-            instance=key.target.instance,
+            labels=key.engine,
+            target=key.target,
             first_at=before.first_at if before else float(times_of[place][0]),
             last_at=float(times_of[place][-1]),
             duplicate_of=duplicates[place][1] if place in duplicates else None,

@@ -1,6 +1,6 @@
 """Rows of a batch: cells, dimensions and changes as Arrow tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,36 +10,19 @@ from core.cache.inbox import columns, rows
 from core.collect.scrapes import Scrapes
 from core.collect.slices import Block, KeyedSeries
 from core.collect.state import EngineMemory, EngineTarget, State
-from core.domain.counters import MINUTE_S, CounterCells, gauge_cells
+from core.domain.counters import CounterCells, gauge_cells
 from core.domain.histograms import bucket_increments
 from core.domain.records import Bools, Change, Floats, Ints
 
 MICROSECONDS = 1_000_000
 
 
-class Silenced:
-    """Which cells of a duplicate address do not count: those the first address also has."""
-
-    def __init__(
-        self,
-        duplicates: Mapping[EngineTarget, EngineTarget],
-        times_of: Mapping[EngineTarget, Floats],
-    ) -> None:
-        self._minutes = {
-            second: set((times_of[first] // MINUTE_S * MINUTE_S).astype(int).tolist())
-            for second, first in duplicates.items()
-        }
-
-    def flags(self, keys: Sequence[KeyedSeries], series: Ints, minute: Ints) -> Bools:
-        """Which of these cells do not count."""
-        flags = np.zeros(series.size, dtype=bool)
-        if not self._minutes:
-            return flags
-        owned = [self._minutes.get(key.place) for key in keys]
-        for i, (s, m) in enumerate(zip(series.tolist(), minute.tolist(), strict=True)):
-            minutes = owned[s]
-            flags[i] = minutes is not None and m in minutes
-        return flags
+def _repeats(
+    keys: Sequence[KeyedSeries], series: Ints, duplicates: Collection[EngineTarget]
+) -> Bools:
+    """Which cells belong to an address that only repeats another: kept, never added up."""
+    flags = np.array([key.place in duplicates for key in keys], dtype=bool)
+    return flags[series]
 
 
 def micros(seconds: Floats | Ints) -> Ints:
@@ -48,11 +31,12 @@ def micros(seconds: Floats | Ints) -> Ints:
 
 
 def _ids(keys: Sequence[KeyedSeries], series: Ints) -> Ints:
-    ids = np.array([key.series_id for key in keys], dtype=np.int64)
-    return ids[series]
+    return np.array([key.series_id for key in keys], dtype=np.int64)[series]
 
 
-def counter_rows(cells: CounterCells, keys: Sequence[KeyedSeries], silenced: Silenced) -> pa.Table:
+def counter_rows(
+    cells: CounterCells, keys: Sequence[KeyedSeries], duplicates: Collection[EngineTarget]
+) -> pa.Table:
     """Cells of counters and of the count and sum of histograms."""
     whole = np.array([key.le is None for key in keys], dtype=bool)[cells.series]
     kept = replace(cells, **{name: getattr(cells, name)[whole] for name in vars(cells)})
@@ -69,12 +53,14 @@ def counter_rows(cells: CounterCells, keys: Sequence[KeyedSeries], silenced: Sil
             "largest_gap_s": kept.largest_gap_s,
             "first_at": micros(kept.first_at),
             "last_at": micros(kept.last_at),
-            "duplicate": silenced.flags(keys, kept.series, kept.minute),
+            "duplicate": _repeats(keys, kept.series, duplicates),
         },
     )
 
 
-def bucket_rows(block: Block, cells: CounterCells, silenced: Silenced) -> pa.Table:
+def bucket_rows(
+    block: Block, cells: CounterCells, duplicates: Collection[EngineTarget]
+) -> pa.Table:
     """Cells of histogram buckets, each bucket alone, empty ones left out."""
     edges = block.edges
     buckets = ~np.isnan(edges)[cells.series]
@@ -86,12 +72,12 @@ def bucket_rows(block: Block, cells: CounterCells, silenced: Silenced) -> pa.Tab
             "series_id": _ids(block.keys, found.series),
             "minute": micros(found.minute),
             "increase": found.increase,
-            "duplicate": silenced.flags(block.keys, found.series, found.minute),
+            "duplicate": _repeats(block.keys, found.series, duplicates),
         },
     )
 
 
-def gauge_rows(block: Block, silenced: Silenced) -> pa.Table:
+def gauge_rows(block: Block, duplicates: Collection[EngineTarget]) -> pa.Table:
     """Cells of gauges."""
     cells = gauge_cells(block.samples)
     return columns(
@@ -105,7 +91,7 @@ def gauge_rows(block: Block, silenced: Silenced) -> pa.Table:
             "value_max": cells.value_max,
             "value_last": cells.value_last,
             "last_at": micros(cells.last_at),
-            "duplicate": silenced.flags(block.keys, cells.series, cells.minute),
+            "duplicate": _repeats(block.keys, cells.series, duplicates),
         },
     )
 
@@ -113,7 +99,7 @@ def gauge_rows(block: Block, silenced: Silenced) -> pa.Table:
 def engine_rows(seen: Mapping[EngineTarget, EngineMemory]) -> pa.Table:
     """Labels of the engines seen in the slice."""
     names = ("cluster", "namespace", "pod", "model_name", "engine")
-    found = {place[0]: memory.labels for place, memory in sorted(seen.items())}
+    found = {place[0]: memory.labels.as_tuple() for place, memory in sorted(seen.items())}
     return rows(
         "engines",
         [{"engine_id": e, **dict(zip(names, labels, strict=True))} for e, labels in found.items()],
@@ -134,8 +120,8 @@ def target_rows(
             {
                 "engine_id": place[0],
                 "target_id": place[1],
-                "job": memory.job,
-                "instance": memory.instance,
+                "job": memory.target.job,
+                "instance": memory.target.instance,
                 "first_at": round(memory.first_at * MICROSECONDS),
                 "last_at": round(memory.last_at * MICROSECONDS),
                 "gone_at": round(gone[place] * MICROSECONDS) if place in gone else None,
@@ -151,7 +137,7 @@ def target_rows(
 
 
 def _address(memory: EngineMemory | None) -> str:
-    return f"{memory.job} {memory.instance}" if memory else "another address"
+    return f"{memory.target.job} {memory.target.instance}" if memory else "another address"
 
 
 def series_rows(keys: Iterable[KeyedSeries], state: State) -> pa.Table:
@@ -192,12 +178,18 @@ def export_rows(changed: dict[str, tuple[str, str | None]], at: float) -> pa.Tab
     return rows("exports", records)
 
 
-def configuration_rows(fresh: Mapping[EngineTarget, Mapping[str, str]]) -> pa.Table:
+def configuration_rows(fresh: Mapping[EngineTarget, Mapping[str, str]], seen_at: float) -> pa.Table:
     """Newest configuration labels of engines, one row a label."""
     return rows(
         "configurations",
         [
-            {"engine_id": place[0], "target_id": place[1], "name": name, "value": value}
+            {
+                "engine_id": place[0],
+                "target_id": place[1],
+                "name": name,
+                "value": value,
+                "seen_at": round(seen_at * MICROSECONDS),
+            }
             for place, labels in fresh.items()
             for name, value in labels.items()
         ],

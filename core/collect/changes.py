@@ -143,23 +143,27 @@ def read_presence(
     when another was there that long before it.
     """
     known = {place_of(key): memory for key, memory in state.engines.items()}
+    last_there = {place: _last_there(place, memory, state) for place, memory in known.items()}
     there = {
-        place: _there(place, times_of.get(place, np.zeros(0)), known.get(place), scrapes)
+        place: _there(place, times_of.get(place, np.zeros(0)), last_there.get(place), scrapes)
         for place in known.keys() | times_of.keys()
     }
-    begin = min((float(times[0]) for times in there.values()), default=0.0)
-    begin = min([begin, *(memory.first_at for memory in known.values())])
+    begin = min(
+        [float(times[0]) for times in there.values()] + [m.first_at for m in known.values()],
+        default=0.0,
+    )
     changes: list[Change] = []
     for engine_id, places in _by_engine(there).items():
+        before = [known[place] for place in places if place in known]
         times = np.unique(np.concatenate([there[place] for place in places]))
-        was_known = any(place in known for place in places)
-        if not was_known and times[0] > begin + leave_after_s:
+        newest = max((last_there[place] for place in places if place in known), default=-np.inf)
+        times = times[times >= newest]
+        if not before and times[0] > begin + leave_after_s:
             changes.append(_appeared(engine_id, float(times[0])))
-        if any(place in times_of for place in places):
-            changes += _absences(engine_id, times, leave_after_s)
-            changes += _moves(places, there, known, instances)
-        still_known = all(known[p].gone_at is None for p in places if p in known)
-        if end - times[-1] > leave_after_s and (still_known or not was_known):
+        changes += _absences(engine_id, times, leave_after_s)
+        changes += _moves(places, there, known, instances)
+        had_left = bool(before) and all(memory.gone_at is not None for memory in before)
+        if end - times[-1] > leave_after_s and not (had_left and times.size == 1):
             changes.append(_left(engine_id, float(times[-1])))
     gone = {
         place: float(times[-1]) for place, times in there.items() if end - times[-1] > leave_after_s
@@ -167,13 +171,19 @@ def read_presence(
     return Presence(changes, gone)
 
 
+def _last_there(place: EngineTarget, memory: EngineMemory, state: State) -> float:
+    """When a known engine last gave samples, or its target was last tried."""
+    tried = state.up.get(place[1])
+    return memory.last_at if tried is None else max(memory.last_at, tried[0])
+
+
 def _there(
-    place: EngineTarget, times: Floats, memory: EngineMemory | None, scrapes: Scrapes
+    place: EngineTarget, times: Floats, last_there: float | None, scrapes: Scrapes
 ) -> Floats:
     """Times at which an engine gave samples, or its target was tried after it had."""
-    before = np.array([memory.last_at]) if memory is not None else np.zeros(0)
+    before = np.zeros(0) if last_there is None else np.array([last_there])
     own = np.concatenate([before, times])
-    return np.unique(np.concatenate([own, scrapes.times(place[1], since=float(own[0]))]))
+    return np.unique(np.concatenate([own, scrapes.times(place[1], since=float(own.min()))]))
 
 
 def _by_engine(there: Mapping[EngineTarget, Floats]) -> dict[int, list[EngineTarget]]:
@@ -224,17 +234,18 @@ def _left(engine_id: int, at: float) -> Change:
 def duplicate_places(keys: Sequence[KeyedSeries], state: State) -> dict[EngineTarget, EngineTarget]:
     """Addresses that show the counters of another address of the same engine.
 
-    Known duplicates stay so until their counters contradict it. The address
-    that was there first stays the one that counts.
+    Known duplicates stay so until their counters contradict it, also while the
+    address they repeat is silent. The address that was there first is the one
+    that counts.
     """
     counters: dict[int, dict[EngineTarget, dict[str, KeyedSeries]]] = defaultdict(dict)
     for key in keys:
-        if key.name.instrument.kind is Kind.COUNTER and not key.name.renamed:
+        if key.name.instrument.kind is Kind.COUNTER:
             name = f"{key.instrument_key}/{key.label}"
             counters[key.engine.engine_id].setdefault(key.place, {})[name] = key
-    duplicates: dict[EngineTarget, EngineTarget] = {}
+    duplicates = _remembered_duplicates(counters, state)
     for shown in counters.values():
-        for first, second in combinations(sorted(shown, key=lambda p: _age(p, state)), 2):
+        for first, second in combinations(sorted(shown, key=lambda p: _age(p, shown, state)), 2):
             if first in duplicates:
                 continue
             verdict = are_one_engine(
@@ -243,19 +254,36 @@ def duplicate_places(keys: Sequence[KeyedSeries], state: State) -> dict[EngineTa
                     for name in shown[first].keys() & shown[second].keys()
                 ]
             )
-            memory = state.engines.get(place_key(second))
-            remembered = memory is not None and memory.duplicate_of == first[1]
-            if verdict or (verdict is None and remembered):
+            if verdict:
                 duplicates[second] = first
+            elif verdict is False and duplicates.get(second) == first:
+                del duplicates[second]
     return duplicates
 
 
-def _age(place: EngineTarget, state: State) -> tuple[bool, float, EngineTarget]:
+def _remembered_duplicates(
+    counters: Mapping[int, Mapping[EngineTarget, object]], state: State
+) -> dict[EngineTarget, EngineTarget]:
+    remembered = {}
+    for shown in counters.values():
+        for place in shown:
+            memory = state.engines.get(place_key(place))
+            if memory is not None and memory.duplicate_of is not None:
+                first = (place[0], memory.duplicate_of)
+                if place_key(first) in state.engines:
+                    remembered[place] = first
+    return remembered
+
+
+def _age(
+    place: EngineTarget, shown: Mapping[EngineTarget, Mapping[str, KeyedSeries]], state: State
+) -> tuple[bool, float, EngineTarget]:
     memory = state.engines.get(place_key(place))
-    was_duplicate = memory is not None and memory.duplicate_of is not None
-    return (was_duplicate, memory.first_at if memory else float("inf"), place)
+    if memory is not None:
+        return (memory.duplicate_of is not None, memory.first_at, place)
+    return (True, min(float(key.raw.times[0]) for key in shown[place].values()), place)
 
 
-def _samples(key: KeyedSeries) -> tuple[np.ndarray, np.ndarray]:
+def _samples(key: KeyedSeries) -> tuple[Floats, Floats]:
     finite = np.isfinite(key.raw.values)
     return key.raw.times[finite], key.raw.values[finite]

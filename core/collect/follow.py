@@ -91,9 +91,10 @@ class PrometheusCollector:
 
     def _step(self) -> bool:
         clock = self._server_clock()
-        state = self.state_file.load() or self._fresh(
-            _minute(clock.now - self.settings.backfill.total_seconds())
-        )
+        state = self.state_file.load()
+        if state is None:
+            state = self._fresh(_minute(clock.now - self.settings.backfill.total_seconds()))
+            self.state_file.save(state)
         live = _minute(clock.now - self.settings.settle_s)
         stop = min(state.settled + self._slice_s(state), int(clock.now))
         if stop <= state.settled:
@@ -148,7 +149,8 @@ class PrometheusCollector:
             self._slice_limit = max(MINUTE_S, _minute(length / 2))
             log.warning("slice of %d s was too heavy, trying %d s", length, self._slice_limit)
             return None
-        self._slice_limit = min(LONGEST_SLICE_S, self._slice_limit * 2)
+        if stop - state.settled >= self._slice_limit:
+            self._slice_limit = min(LONGEST_SLICE_S, self._slice_limit * 2)
         return read
 
     def _read_slice(self, state: State, stop: int) -> Slice:
@@ -156,7 +158,7 @@ class PrometheusCollector:
             NAMES, state.settled, stop, matchers=self.settings.prometheus_matchers
         )
         jobs = {series.labels["job"] for series in samples if "job" in series.labels}
-        jobs |= {memory.job for memory in state.engines.values() if memory.job is not None}
+        jobs |= {m.target.job for m in state.engines.values() if m.target.job is not None}
         up = self.source.target_up(jobs, state.settled, stop) if jobs else []
         return Slice(state.settled, stop, samples, up)
 

@@ -1,6 +1,6 @@
 """When every target was scraped, and whether it answered."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,7 @@ from core.catalogue import Kind
 from core.collect.slices import KeyedSeries, target_of
 from core.collect.state import EngineTarget, Sample, State
 from core.config import Settings
-from core.domain.records import Floats, RawSeries
+from core.domain.records import Floats, RawSeries, Target
 
 GAPS_KEPT = 20
 """Distances between scrapes that an interval is the median of: holes are outvoted."""
@@ -69,21 +69,26 @@ class Scrapes:
 def read_scrapes(
     up: Iterable[RawSeries],
     times_of: Mapping[EngineTarget, Floats],
+    targets: Collection[Target],
     state: State,
     settings: Settings,
     *,
     settle_to: float,
 ) -> Scrapes:
-    """Join the scrapes of a slice to what the state remembers."""
+    """Join the scrapes of a slice to what the state remembers.
+
+    `targets` are the addresses of engines; other scrapes of the same jobs are
+    nobody's.
+    """
     outcomes = {t: (np.array([at]), np.array([value])) for t, (at, value) in state.up.items()}
     for raw in up:
-        target = target_of(raw.labels, settings).target_id
-        times, values = outcomes.get(target, (np.zeros(0), np.zeros(0)))
-        later = raw.times > times[-1] if times.size else np.ones(raw.times.size, dtype=bool)
-        outcomes[target] = (
-            np.concatenate([times, raw.times[later]]),
-            np.concatenate([values, raw.values[later]]),
-        )
+        for target in _matching(target_of(raw.labels, settings), targets):
+            times, values = outcomes.get(target.target_id, (np.zeros(0), np.zeros(0)))
+            later = raw.times > times[-1] if times.size else np.ones(raw.times.size, dtype=bool)
+            outcomes[target.target_id] = (
+                np.concatenate([times, raw.times[later]]),
+                np.concatenate([values, raw.values[later]]),
+            )
     outcomes = {target: found for target, found in outcomes.items() if found[0].size}
     seen = {target: times for (_, target), times in times_of.items()}
     seen |= {target: times for target, (times, _) in outcomes.items()}
@@ -93,6 +98,18 @@ def read_scrapes(
     }
     young = {target: np.diff(times).tolist() for target, times in seen.items()}
     return Scrapes(outcomes, state.scrape_gaps_s | gaps, young)
+
+
+def _matching(up: Target, targets: Collection[Target]) -> list[Target]:
+    """Targets that a series of `up` is about: it may lack labels that engines have."""
+    return [
+        target
+        for target in targets
+        if (up.job, up.instance, up.replica) == (target.job, target.instance, target.replica)
+        and up.cluster in (None, target.cluster)
+        and up.namespace in (None, target.namespace)
+        and up.pod in (None, target.pod)
+    ]
 
 
 def sample_times(keys: Sequence[KeyedSeries]) -> dict[EngineTarget, Floats]:

@@ -165,10 +165,41 @@ def _keyed(series: RawSeries, settings: Settings) -> KeyedSeries:
     )
 
 
-def target_of(labels: Mapping[str, str], settings: Settings) -> Target:
+def target_of(own: Mapping[str, str], settings: Settings) -> Target:
     """The scraped address behind a series, and which of two like servers scraped it."""
-    replica = next((labels[name] for name in settings.replica_labels if name in labels), None)
-    return Target(labels.get("job"), labels.get("instance"), replica)
+    labels = settings.labels
+    return Target(
+        job=own.get("job"),
+        instance=own.get("instance"),
+        replica=next((own[name] for name in settings.replica_labels if name in own), None),
+        cluster=own.get(labels.cluster),
+        namespace=own.get(labels.namespace),
+        pod=own.get(labels.pod),
+    )
+
+
+def join_duplicates(
+    keys: Sequence[KeyedSeries], duplicates: Mapping[tuple[int, int], Target]
+) -> list[KeyedSeries]:
+    """Give the samples of repeating addresses to the address they repeat.
+
+    Both show one counter, so their samples by time are its samples: each step of
+    it is counted once, also while one of the two is not scraped.
+    """
+    joined = {key.series_id: key for key in keys if key.place not in duplicates}
+    for key in keys:
+        if key.place in duplicates and key.name.instrument.kind is not Kind.INFO:
+            lent = replace(key, target=duplicates[key.place])
+            mine = joined.get(lent.series_id)
+            joined[lent.series_id] = lent if mine is None else _interleaved(mine, lent)
+    return list(joined.values())
+
+
+def _interleaved(mine: KeyedSeries, lent: KeyedSeries) -> KeyedSeries:
+    times = np.concatenate([mine.raw.times, lent.raw.times])
+    values = np.concatenate([mine.raw.values, lent.raw.values])
+    times, first = np.unique(times, return_index=True)
+    return replace(mine, raw=RawSeries(mine.raw.labels, times, values[first]))
 
 
 def edge_value(le: str) -> float | None:

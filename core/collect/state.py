@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from core.domain.records import EngineLabels, Target
 from core.errors import CollectorBusyError
 
 Sample = tuple[float, float]
@@ -23,9 +24,8 @@ EngineTarget = tuple[int, int]
 class EngineMemory(msgspec.Struct, frozen=True):
     """One engine at one address, as last seen."""
 
-    labels: tuple[str | None, ...]
-    job: str | None
-    instance: str | None
+    labels: EngineLabels
+    target: Target
     first_at: float
     last_at: float
     gone_at: float | None = None
