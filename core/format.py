@@ -41,10 +41,12 @@ def seconds(value: float) -> str:
     """
     if not isfinite(value):
         return say("no_limit")
+    if value < 0:
+        return f"−{seconds(-value)}"
     for limit, size, unit in ((1, 0.001, "ms"), (90, 1, "s"), (5400, 60, "min")):
-        if abs(value) < limit:
+        if value < limit:
             return f"{_three(value / size)} {unit}"
-    return f"{_three(value / 3600)} h" if abs(value) < 172_800 else f"{_three(value / 86400)} d"
+    return f"{_three(value / 3600)} h" if value < 172_800 else f"{_three(value / 86400)} d"
 
 
 def amount(value: float, unit: Unit) -> str:

@@ -110,7 +110,7 @@ TEXTS: dict[str, str] = {
     "axis.tokens_per_s": "tokens/s",
     "axis.events": "events",
     "axis.requests": "requests",
-    "axis.seconds": "seconds (log)",
+    "axis.seconds": "time (log)",
     "axis.factor": "lookups per prompt token",
     "axis.time": "time ({zone})",
     "legend.local": "local cache",
@@ -132,6 +132,7 @@ TEXTS: dict[str, str] = {
     "gap.some": "unknown for {names}",
     "gap.more": "{names} and {n} more",
     "cell.unknown": "unknown",
+    "cell.failing": "{age}, scrape failing",
     "cell.restarted": "{name} (restarted)",
     "bars.unequal": "Bars run from bucket edge to bucket edge; the true value lies inside.",
     "ttft.left_out": "{n} more sets of bucket edges are in scope and left out here: buckets of "
@@ -267,7 +268,7 @@ TEXTS: dict[str, str] = {
     "They are not added up; remove the second scrape job.",
     "health.labels": "Some engines lack labels that tell engines apart ({names}). Add them in the "
     "scrape configuration, or name yours with PREFIXWATCH_LABELS__POD and the like.",
-    "health.cache_line": "{cells} minute cells from {start} to {end}, {batches} batches merged.",
+    "health.cache_line": "{cells} minute cells from {start} to {end}. Batches merged: {batches}.",
     "health.cache_empty": "The cache is empty.",
     "health.langfuse": "Requests (Langfuse)",
     "health.langfuse_step": "This version reads engines only.",

@@ -1,13 +1,11 @@
 """Data health: sources, lag, coverage, names, duplicates, and what went wrong."""
 
-import streamlit as st
-
 from core import ui
 from core.messages import say
 from core.views.data_health import DataHealthView
 
 
-@st.fragment(run_every=ui.refresh_every())
+@ui.moving
 def health() -> None:
     """Everything that moves; runs again by itself."""
     view: DataHealthView = ui.view("data_health")

@@ -1,13 +1,11 @@
 """Live: what is happening now, for whoever is on call."""
 
-import streamlit as st
-
 from core import charts, ui
 from core.messages import say
 from core.views.live import LiveView
 
 
-@st.fragment(run_every=ui.refresh_every())
+@ui.moving
 def live() -> None:
     """Everything that moves; runs again by itself."""
     view: LiveView = ui.view("live")

@@ -16,6 +16,7 @@ from core.domain.histograms import QuantileBounds
 from core.domain.reading import Reading
 from core.messages import say
 
+TTFT_TICKS_S = [m * 10.0**e for e in range(-3, 4) for m in (1, 3)]
 SMALLEST_S = 0.0005
 """Where a bar from 0 begins on a logarithmic axis; below any bucket edge of vLLM."""
 
@@ -176,7 +177,11 @@ def ttft(axis: TimeAxis, quantiles: Mapping[str, Sequence[QuantileBounds | None]
     time_layout(figure, axis, say("axis.seconds"))
     figure.update_layout(
         barmode="overlay",
-        yaxis={"type": "log", "tickformat": "~s", "ticksuffix": "s", "dtick": 1},
+        yaxis={
+            "type": "log",
+            "tickvals": TTFT_TICKS_S,
+            "ticktext": [fmt.seconds(t) for t in TTFT_TICKS_S],
+        },
     )
     return figure
 

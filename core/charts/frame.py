@@ -104,7 +104,7 @@ def _bands(
             mode="lines",
             fill="toself",
             line={"width": 0},
-            fillcolor="rgba(128,128,128,0.08)",
+            fillcolor="rgba(140,150,165,0.14)",
             name=name,
             hoverinfo="skip",
             showlegend=row == 1,

@@ -95,7 +95,7 @@ def _cells(
             line={"width": 0},
             name=name,
             hoverinfo="skip",
-            fillcolor="rgba(128,128,128,0.10)",
+            fillcolor="rgba(140,150,165,0.14)",
             fillpattern={"shape": shape, "fgcolor": colour, "size": 6, "fillmode": "overlay"},
         )
     )

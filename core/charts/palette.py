@@ -12,5 +12,5 @@ COLOURS: dict[Concept, str] = {
     Concept.WAITING: "#A0765B",
     Concept.NEUTRAL: "#8593A6",
 }
-UNKNOWN = "rgba(128,128,128,0.55)"
-QUIET = "rgba(128,128,128,0.45)"
+UNKNOWN = "rgba(140,150,165,0.85)"
+QUIET = "rgba(140,150,165,0.7)"

@@ -73,7 +73,7 @@ def read_configurations(
     labels and the address.
     """
     engines = {
-        (_without_model(key), key.target): key.place
+        (_without_model(key), key.target): key
         for key in keys
         if key.name.instrument.kind is not Kind.INFO
     }
@@ -86,8 +86,9 @@ def read_configurations(
     fresh: dict[EngineTarget, dict[str, str]] = {}
     for place, shown in series.items():
         before = known = state.configs.get(place)
-        engine = engines.get((_without_model(shown[0]), shown[0].target))
-        configurations = [_configuration(key, names) for key in shown]
+        other = engines.get((_without_model(shown[0]), shown[0].target))
+        engine = None if other is None else other.place
+        configurations = [_configuration(key, names, other) for key in shown]
         for at, i in _in_order(shown):
             labels = configurations[i]
             if before is not None and labels != before:
@@ -113,9 +114,16 @@ def _without_model(key: KeyedSeries) -> tuple[str | None, ...]:
     return (cluster, namespace, pod, engine)
 
 
-def _configuration(key: KeyedSeries, labels: EngineLabelNames) -> dict[str, str]:
-    identity = {"__name__", "job", "instance", *labels.model_dump().values()}
-    return {name: value for name, value in key.raw.labels.items() if name not in identity}
+def _configuration(
+    key: KeyedSeries, names: EngineLabelNames, other: KeyedSeries | None
+) -> dict[str, str]:
+    """Labels that are about the engine's settings: not its name, and none of the scraper's.
+
+    `other` is any other series of the engine: what both carry, the scraper added.
+    """
+    left_out = {"__name__", "job", "instance", *names.model_dump().values()}
+    left_out |= set(other.raw.labels) if other is not None else set()
+    return {name: value for name, value in key.raw.labels.items() if name not in left_out}
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,7 @@ def read_presence(
     }
     begin = min(
         [float(times[0]) for times in there.values()] + [m.first_at for m in known.values()],
-        default=0.0,
+        default=end,
     )
     changes: list[Change] = []
     for engine_id, places in _by_engine(there).items():

@@ -168,7 +168,10 @@ class PrometheusSource:
             return
         body = _read(response, time.monotonic() + self._timeout_s)
         envelope = _envelope(response, body)
-        if envelope.errorType == "timeout":
+        if (
+            envelope.errorType == "timeout"
+            or response.status_code == requests.codes.gateway_timeout
+        ):
             raise SourceTimeout(f"HTTP {response.status_code} timeout: {envelope.error}")
         if response.status_code != requests.codes.ok or envelope.status != "success":
             raise SourceStatus(

@@ -1,7 +1,7 @@
 """The frame of every page: errors, banner, scope bar, freshness, notices, charts."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -24,8 +24,6 @@ from core.views import data_health, hit_ratio, live
 from core.views.fleet import Fleet
 from core.views.sums import Inflated
 
-__all__ = ["refresh_every"]
-
 BUILDERS = {"live": live.build, "hit_ratio": hit_ratio.build, "data_health": data_health.build}
 TICK_S = 5
 FRESH_S = 90.0
@@ -39,7 +37,18 @@ def shown_errors() -> Iterator[None]:
         yield
     except DashboardError as error:
         st.error(f"**{_plain(error.title)}.** {_plain(error.detail)}\n\n{_plain(error.next_step)}")
-        st.button(say("error.retry"))
+        st.button(say("error.retry"), key=f"retry_{type(error).__name__}")
+
+
+def moving(panel: Callable[[], None]) -> Callable[[], None]:
+    """A panel that runs again by itself, its errors shown where it stands."""
+
+    @st.fragment(run_every=refresh_every())
+    def shown() -> None:
+        with shown_errors():
+            panel()
+
+    return shown
 
 
 def frame() -> None:

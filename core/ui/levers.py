@@ -39,42 +39,62 @@ def changes_table(fleet: Fleet) -> None:
     table("changes", columns, rows[::-1], empty=say("table.no_changes"))
 
 
+FIELDS = ("kind", "what", "by", "link", "when")
+OUTCOME = "lever_outcome"
+
+
 def lever_form() -> None:
     """Enter a change: it goes through the inbox like everything else."""
     with (
         st.expander(say("lever.add"), icon=":material/edit_note:"),
-        st.form("lever", clear_on_submit=True, border=False),
+        st.form("lever", border=False),
     ):
         left, middle, right = st.columns([1, 2, 1])
-        kind = left.selectbox(
-            say("lever.kind"), list(ENTERED), format_func=lambda k: say(f"lever.{k}")
+        left.selectbox(
+            say("lever.kind"),
+            list(ENTERED),
+            format_func=lambda k: say(f"lever.{k}"),
+            key="lever_kind",
         )
-        what = middle.text_input(
-            say("lever.what"), placeholder=say("lever.what_hint"), max_chars=300
+        middle.text_input(
+            say("lever.what"), placeholder=say("lever.what_hint"), max_chars=300, key="lever_what"
         )
-        by_whom = right.text_input(say("lever.by"), max_chars=100)
-        one, two, three = st.columns([1, 2, 1])
-        at = one.datetime_input(say("lever.when"), value=None, help=say("lever.when_help"), step=60)
-        link = two.text_input(say("lever.link"), max_chars=500)
-        three.write("")
-        if three.form_submit_button(say("lever.save"), type="primary"):
-            _save(LeverKind(kind), what, by_whom, link, at)
+        right.text_input(say("lever.by"), max_chars=100, key="lever_by")
+        one, two, three = st.columns([1, 2, 1], vertical_alignment="bottom")
+        one.datetime_input(
+            say("lever.when"),
+            value=None,
+            step=60,
+            key="lever_when",
+            help=say("lever.when_help"),
+        )
+        two.text_input(say("lever.link"), max_chars=500, key="lever_link")
+        three.form_submit_button(say("lever.save"), type="primary", on_click=_save)
+        good, words = st.session_state.pop(OUTCOME, (True, ""))
+        if words:
+            (st.success if good else st.error)(words)
 
 
-def _save(kind: LeverKind, what: str, by_whom: str, link: str, at: datetime | None) -> None:
-    if not what.strip():
-        st.error(say("lever.needs_what"))
+def _save() -> None:
+    """Record what was entered; what is refused stays in the form."""
+    entered = {name: st.session_state[f"lever_{name}"] for name in FIELDS}
+    what, by_whom, link = (str(entered[name]).strip() for name in ("what", "by", "link"))
+    if not what:
+        st.session_state[OUTCOME] = (False, say("lever.needs_what"))
         return
     if link and not link.startswith(("https://", "http://")):
-        st.error(say("lever.bad_link"))
+        st.session_state[OUTCOME] = (False, say("lever.bad_link"))
         return
-    moment = (at or datetime.now(UTC)).replace(tzinfo=UTC).timestamp()
+    moment = (entered["when"] or datetime.now(UTC)).replace(tzinfo=UTC).timestamp()
     enter(
         runtime.running().inbox,
-        kind=kind,
-        what=what.strip(),
-        by_whom=by_whom.strip() or None,
-        link=link.strip() or None,
+        kind=LeverKind(entered["kind"]),
+        what=what,
+        by_whom=by_whom or None,
+        link=link or None,
         at=moment,
     )
-    st.success(say("lever.saved"))
+    for name in ("what", "link"):
+        st.session_state[f"lever_{name}"] = ""
+    st.session_state["lever_when"] = None
+    st.session_state[OUTCOME] = (True, say("lever.saved"))

@@ -7,7 +7,8 @@ STYLE = """<style>
 .pw-demo {background: repeating-linear-gradient(135deg, rgba(217,154,28,.30) 0 12px,
   rgba(217,154,28,.16) 12px 24px); border-radius: 6px; padding: .45rem .8rem; font-weight: 600;}
 .pw-fresh {font-size: .9rem; opacity: .85;}
-.pw-title {font-size: 1.15rem; font-weight: 650; padding-top: .2rem;}
+.pw-title {font-size: 1.15rem; font-weight: 650; min-height: 2.4rem; display: flex;
+  align-items: center;}
 .pw-tiles {display: grid; grid-template-columns: repeat(auto-fit, minmax(165px, 1fr)); gap: .6rem;}
 .pw-tile {border: 1px solid rgba(128,128,128,.35); border-radius: 8px; padding: .6rem .75rem;
   border-top: 4px solid var(--c); min-width: 0;}
@@ -25,7 +26,7 @@ STYLE = """<style>
 .bad {outline: 2px solid #C81E1E;}
 .pw-bar {height: 4px; background: rgba(128,128,128,.25); border-radius: 2px; margin-top: .45rem;}
 .pw-bar > div {height: 4px; background: var(--c); border-radius: 2px;}
-.pw-scroll {overflow: auto; max-height: 480px; border: 1px solid rgba(128,128,128,.3);
+.pw-scroll {overflow: auto; max-height: 360px; border: 1px solid rgba(128,128,128,.3);
   border-radius: 8px;}
 .pw-table {border-collapse: collapse; width: 100%; font-size: .88rem;
   font-variant-numeric: tabular-nums;}
@@ -38,6 +39,7 @@ STYLE = """<style>
 .pw-table .nowrap {white-space: nowrap;}
 .pw-table .wide {min-width: 170px; overflow-wrap: anywhere;}
 @media (max-width: 1150px) {
+  .pw-table .nowrap {white-space: normal;}
   [class*="st-key-grid"] [data-testid="stColumn"] {min-width: 100%;}
   .st-key-scope [data-testid="stColumn"] {min-width: 150px; flex: 1 1 150px;}
   .st-key-scope [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}

@@ -138,7 +138,9 @@ def engines_table(rows: Sequence[EngineRow]) -> None:
                 r.kv_usage_max,
                 r.waiting,
                 r.preemptions,
-                fmt.age(r.age_s),
+                fmt.age(r.age_s)
+                if r.up is not False
+                else say("cell.failing", age=fmt.age(r.age_s)),
             ]
             for r in rows
         ],

@@ -83,7 +83,7 @@ def _coverage(fleet: Fleet, coverage: Coverage) -> str:
     newest = fleet.newest_sample_at
     words = fmt.coverage(coverage)
     if newest is not None:
-        words += ", " + fmt.age(fleet.now - newest)
+        words += ", " + fmt.age(fleet.now - newest).replace(" ", "\u00a0")
     width = 0.0 if coverage.share is None else min(coverage.share, 1.0) * 100
     return (
         f'<div class="t">{escaped(words)}</div>'

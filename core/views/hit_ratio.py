@@ -70,7 +70,7 @@ def build(store: Store, scope: Scope, now: float) -> HitRatioView:
         tokens=tuple(_tokens(sums, metric, None) for metric in TOKENS),
         inflated=sums.inflated(),
         broken=sums.broken("engine_hit_ratio"),
-        engine_line=ratio_line("engine_hit_ratio", fleet.bins, over_time),
+        engine_line=ratio_line("engine_hit_ratio", fleet.bins, sums.sound_in(over_time)),
         external_line=ratio_line("external_hit_ratio", fleet.bins, over_time),
         inflation_line=ratio_line("lookup_inflation", fleet.bins, over_time),
         heat=_heat(fleet, over_time),

@@ -81,7 +81,7 @@ def build(store: Store, scope: Scope, now: float) -> LiveView:
         tiles=tuple(Tile(r, change(r, before.get(r.metric))) for r in current.readings()),
         inflated=current.sums.inflated(),
         broken=current.sums.broken("engine_hit_ratio"),
-        hit_ratio=ratio_line("engine_hit_ratio", fleet.bins, over_time),
+        hit_ratio=ratio_line("engine_hit_ratio", fleet.bins, current.sums.sound_in(over_time)),
         prefill={
             metric: tuple(_prefill_rate(current.prefill, source, {b}) for b in fleet.bins)
             for metric, source in PREFILL.items()

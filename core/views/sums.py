@@ -76,6 +76,11 @@ class CacheSums:
         kept = [row for row in rows if not self._breaks("engine_hit_ratio", row)]
         return kept if len(rows) > 1 and kept else rows
 
+    def sound_in(self, rows: Sequence[Row]) -> list[Row]:
+        """Those rows over time whose engine the fleet's sums use."""
+        kept = {row.engine_id for row in self.sound()}
+        return [row for row in rows if row.engine_id in kept]
+
     def inflated(self) -> tuple["Inflated", ...]:
         """Engines whose lookups were counted more than once, with what to read instead."""
         found = []

@@ -1,0 +1,180 @@
+"""Texts: each one there, each one used, none of them claims more than was measured."""
+
+import ast
+import re
+import string
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pytest
+
+from core import errors
+from core.catalogue import METRICS
+from core.domain.levers import LeverKind
+from core.domain.reading import Reason
+from core.domain.scope import LABELS, RANGES, Compare
+from core.messages import TEXTS, say
+
+ROOT = Path(__file__).resolve().parents[2]
+FORBIDDEN = re.compile(
+    r"\baccura(cy|te)\b|\bTTLs?\b|\bpreempted requests?\b|\bsaved GPU time\b", re.IGNORECASE
+)
+CAUSAL = re.compile(
+    r"\b(because of|caused? by|causes|due to|thanks to|leads? to|results? in|owing to|"
+    r"has no effect|improve[sd]?|proves|guarantees?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Use:
+    """One call of `say`: its whole key, or how the key begins."""
+
+    where: str
+    key: str
+    whole: bool
+    values: frozenset[str] | None
+
+
+def program() -> list[Path]:
+    core = [p for p in sorted((ROOT / "core").rglob("*.py")) if p.name != "messages.py"]
+    return [*core, *sorted((ROOT / "pages").glob("*.py")), ROOT / "app.py"]
+
+
+def uses() -> Iterator[Use]:
+    for path in program():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _is_say(node.func):
+                where = f"{path.relative_to(ROOT)}:{node.lineno}"
+                names = [word.arg for word in node.keywords]
+                values = None if None in names else frozenset(n for n in names if n)
+                yield from _use(where, node.args[0], values)
+
+
+def _is_say(func: ast.expr) -> bool:
+    return (isinstance(func, ast.Name) and func.id == "say") or (
+        isinstance(func, ast.Attribute) and func.attr == "say"
+    )
+
+
+def _use(where: str, key: ast.expr, values: frozenset[str] | None) -> Iterator[Use]:
+    if isinstance(key, ast.Constant):
+        yield Use(where, key.value, whole=True, values=values)
+    elif isinstance(key, ast.JoinedStr):
+        first = key.values[0]
+        assert isinstance(first, ast.Constant), f"{where}: a key must begin with its topic"
+        yield Use(where, first.value, whole=False, values=values)
+    elif isinstance(key, ast.IfExp):
+        yield from _use(where, key.body, values)
+        yield from _use(where, key.orelse, values)
+
+
+def constants() -> set[str]:
+    """Every string in the program: keys also travel in tables and arguments."""
+    return {
+        node.value
+        for path in program()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def placeholders(text: str) -> frozenset[str]:
+    return frozenset(name for _, name, _, _ in string.Formatter().parse(text) if name)
+
+
+def test_every_key_that_is_said_exists() -> None:
+    """No page can ask for a text that is not there."""
+    found = list(uses())
+    assert len(found) > 100
+    for use in found:
+        if use.whole:
+            assert use.key in TEXTS, use.where
+        else:
+            assert any(key.startswith(use.key) for key in TEXTS), use.where
+
+
+def test_every_text_is_said() -> None:
+    """No text is left over from a page that is gone."""
+    strings = constants()
+    beginnings = {use.key for use in uses() if not use.whole}
+    beginnings |= {text for text in strings if re.fullmatch(r"[a-z]+\.", text)}
+    unused = {key for key in TEXTS if key not in strings and not key.startswith(tuple(beginnings))}
+    assert unused == set()
+
+
+def test_every_text_is_given_its_values() -> None:
+    """A text with places for values is never said without them, nor with others."""
+    for use in uses():
+        if use.whole and use.values is not None:
+            assert placeholders(TEXTS[use.key]) == use.values, f"{use.where}: {use.key}"
+
+
+def kinds_of_source_errors() -> Iterator[str]:
+    waiting = [errors.SourceError]
+    while waiting:
+        found = waiting.pop()
+        yield found.kind
+        waiting += found.__subclasses__()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(f"{topic}.{reason}" for reason in Reason for topic in ("reason", "why")),
+        *(f"lever.{kind}" for kind in LeverKind),
+        *(f"compare.{compare}" for compare in Compare),
+        *(f"range.{name}" for name in RANGES),
+        *(f"scope.{name}" for name in (*LABELS, "arm", "range", "compare", "from", "to")),
+        *(f"state.{kind}" for kind in kinds_of_source_errors()),
+        *(f"state.{state}" for state in ("following", "backfilling", "up", "down", "unknown")),
+        *(f"page.{path.stem}" for path in (ROOT / "pages").glob("*.py")),
+    ],
+)
+def test_every_kind_has_its_words(key: str) -> None:
+    """Whatever the program can name, a page can say, without a value to fill in."""
+    assert say(key).strip()
+    assert placeholders(TEXTS[key]) == frozenset()
+
+
+def told() -> Iterator[tuple[str, str]]:
+    """Every text that people read, but for what a number is not."""
+    yield from TEXTS.items()
+    for metric in METRICS.values():
+        for field in fields(metric):
+            value = getattr(metric, field.name)
+            if field.name != "not_read_as":
+                for text in value if isinstance(value, tuple) else (value,):
+                    yield f"{metric.key}.{field.name}", text
+
+
+def test_no_text_uses_a_word_that_means_something_else() -> None:
+    """Scores are not accuracy, windows are not requests, tokens are not GPU time."""
+    wrong = {where: found[0] for where, text in told() if (found := FORBIDDEN.search(text))}
+    assert wrong == {}
+
+
+def test_no_text_claims_a_cause() -> None:
+    """What goes together is not said to follow from one another."""
+    wrong = {where: found[0] for where, text in told() if (found := CAUSAL.search(text))}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("text", ["Judge accuracy", "idle TTL", "a preempted request"])
+def test_forbidden_words_are_seen(text: str) -> None:
+    """The pattern finds what it is meant to find."""
+    assert FORBIDDEN.search(text)
+    assert not FORBIDDEN.search("throttled, inaccurately settled, preempted by requests")
+
+
+@pytest.mark.parametrize("text", ["Lower because of the cache", "this improves TTFT"])
+def test_causal_words_are_seen(text: str) -> None:
+    """The pattern finds what it is meant to find, and lets a reason for unknown be."""
+    assert CAUSAL.search(text)
+    assert not CAUSAL.search("unknown, because nothing was scraped")
+
+
+def test_a_link_is_no_markup() -> None:
+    """Texts hold no HTML: what is shown is what is written."""
+    assert not [key for key, text in TEXTS.items() if re.search(r"<[a-z/]", text)]
