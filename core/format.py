@@ -138,4 +138,5 @@ def age(value: float) -> str:
     """
     if value < -CLOCK_TOLERANCE_S:
         return say("age.ahead", age=seconds(-value))
-    return say("age", age=seconds(float(round(max(value, 0.0)))))
+    whole = round(max(value, 0.0))
+    return say("age", age=f"{whole} s" if whole < 90 else seconds(whole))

@@ -224,7 +224,7 @@ def _bars(
         y=values,
         name=name,
         marker={"color": COLOURS[concept], "line": {"width": 0}},
-        width=axis.bin_ms * 0.9,
+        width=axis.bin_ms,
         text=texts,
         textposition="none",
         hovertemplate="%{x|%H:%M} %{text}<extra>" + name + "</extra>",

@@ -39,7 +39,9 @@ STYLE = """<style>
 .pw-table .nowrap {white-space: nowrap;}
 .pw-table .wide {min-width: 170px; overflow-wrap: anywhere;}
 @media (max-width: 1150px) {
-  .pw-table .nowrap {white-space: normal;}
+  .pw-table th, .pw-table .nowrap {white-space: normal;}
+  .pw-table td:first-child {white-space: nowrap;}
+  .pw-table .wide {min-width: 110px;}
   [class*="st-key-grid"] [data-testid="stColumn"] {min-width: 100%;}
   .st-key-scope [data-testid="stColumn"] {min-width: 150px; flex: 1 1 150px;}
   .st-key-scope [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
