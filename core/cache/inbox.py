@@ -45,6 +45,7 @@ class Inbox:
                 pq.write_table(table, file, compression="zstd")
                 file.flush()
                 os.fsync(file.fileno())
+        _sync_folder(aside)
         aside.rename(self.folder / batch_id)
         _sync_folder(self.folder)
         return batch_id

@@ -21,6 +21,8 @@ from core.named_queries import cache_queries, rollup_statements, schema_files
 
 log = logging.getLogger(__name__)
 
+UNMERGEABLE = (BatchError, pa.ArrowException, duckdb.DataError, duckdb.IntegrityError)
+"""What a batch itself can be blamed for; a full disk is not its fault."""
 Row = Any
 """A named tuple: one row of a named query."""
 
@@ -78,12 +80,19 @@ class Store:
         A batch and its id are committed together, so a kill at any moment
         neither loses nor repeats one. A batch that cannot be merged is set
         aside and named in the log; the others go on.
+
+        Raises
+        ------
+        duckdb.Error, OSError
+            The cache or the disk fails: nothing is set aside, try again later.
         """
         merged = 0
         for batch in inbox.waiting():
             try:
                 merged += self._merge(batch)
-            except (BatchError, duckdb.Error, pa.ArrowException, OSError) as error:
+            except (*UNMERGEABLE, duckdb.Error) as error:
+                if not _is_its_fault(error):
+                    raise
                 aside = inbox.reject(batch)
                 log.exception("batch %s cannot be merged and lies in %s", batch.name, aside)
                 self._note_rejected(batch.name, str(error))
@@ -212,6 +221,11 @@ def _roll_up(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     if bounds is not None:
         start, end = bounds
         cursor.execute(statement.text, {"path": str(path), "start": start, "end": end})
+
+
+def _is_its_fault(error: Exception) -> bool:
+    """Whether a batch is broken: DuckDB has no name for damage deep inside a file."""
+    return isinstance(error, UNMERGEABLE) or type(error) is duckdb.Error
 
 
 def _translated(error: duckdb.IOException, path: Path) -> CacheError:

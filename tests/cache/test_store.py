@@ -623,3 +623,22 @@ def test_duplicate_cells_are_kept_and_not_added(store: Store, inbox: Inbox) -> N
     (row,) = store.read("pressure", PARAMS)
     assert row.preemptions == 2.0
     assert raw(store, "select count(*) from counter_cells where duplicate") == [(1,)]
+
+
+def test_a_failing_disk_is_no_fault_of_the_batch(
+    store: Store, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the cache itself cannot write, batches wait; nothing is set aside."""
+    put(inbox, engines=[engine(1, pod="a")])
+
+    def full(*_: object) -> None:
+        raise duckdb.IOException("IO Error: No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("core.cache.store._merge_table", full)
+        with pytest.raises(duckdb.IOException):
+            store.merge_waiting(inbox)
+    assert len(inbox.waiting()) == 1
+    assert not inbox.rejected.exists()
+    assert store.merge_waiting(inbox) == 1
+    assert pods(store) == ["a"]
