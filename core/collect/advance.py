@@ -200,6 +200,7 @@ def _next_state(
         last={series: s for series, s in last.items() if settle_to - s[0] <= MEMORY_S},
         up=up,
         scrape_gaps_s=scrape_gaps_s,
+        watched_since=facts.presence.watch.since(settle_to),
         engines=_remembered(facts, settle_to),
         exports=state.exports | exports,
         configs=state.configs | facts.configurations.settled,

@@ -132,6 +132,27 @@ class Presence:
 
     changes: list[Change]
     gone: dict[EngineTarget, float]
+    watch: "Watch"
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Since when anything was scraped without a break: a silent scraper tells of nobody."""
+
+    begun: float
+    resumed: Floats
+
+    def since(self, t: float) -> float:
+        """Beginning of the unbroken watch that `t` lies in."""
+        earlier = self.resumed[self.resumed <= t]
+        return float(earlier[-1]) if earlier.size else self.begun
+
+
+def _watch(there: Mapping[EngineTarget, Floats], state: State, break_s: float) -> Watch:
+    times = np.unique(np.concatenate([np.zeros(0), *there.values()]))
+    newest = max((at for at, _ in state.up.values()), default=-np.inf)
+    times = times[times >= newest]
+    return Watch(state.watched_since, times[1:][np.diff(times) > break_s])
 
 
 def read_presence(
@@ -146,9 +167,9 @@ def read_presence(
     """Find engines that appeared, left, came back or moved to another address.
 
     An engine is there while it gives samples or its target is still being
-    scraped, however often that fails. Away for longer than `leave_after_s`, it
-    has left. The start of the whole record is no arrival: an engine appears only
-    when another was there that long before it.
+    scraped, however often that fails. Away for longer than `leave_after_s` while
+    others were scraped, it has left. The start of the whole record is no
+    arrival: an engine appears only when another was there that long before it.
     """
     known = {place_of(key): memory for key, memory in state.engines.items()}
     last_there = {place: _last_there(place, memory, state) for place, memory in known.items()}
@@ -160,6 +181,8 @@ def read_presence(
         [float(times[0]) for times in there.values()] + [m.first_at for m in known.values()],
         default=end,
     )
+    watch = _watch(there, state, leave_after_s)
+    seen_to = max((float(times[-1]) for times in there.values()), default=end)
     changes: list[Change] = []
     for engine_id, places in _by_engine(there).items():
         before = [known[place] for place in places if place in known]
@@ -168,15 +191,22 @@ def read_presence(
         times = times[times >= newest]
         if not before and times[0] > begin + leave_after_s:
             changes.append(_appeared(engine_id, float(times[0])))
-        changes += _absences(engine_id, times, leave_after_s)
+        changes += _absences(engine_id, times, watch, leave_after_s)
         changes += _moves(places, there, known, instances)
         had_left = bool(before) and all(memory.gone_at is not None for memory in before)
-        if end - times[-1] > leave_after_s and not (had_left and times.size == 1):
+        if _away(times[-1], seen_to, watch, leave_after_s) and not (had_left and times.size == 1):
             changes.append(_left(engine_id, float(times[-1])))
     gone = {
-        place: float(times[-1]) for place, times in there.items() if end - times[-1] > leave_after_s
+        place: float(times[-1])
+        for place, times in there.items()
+        if _away(times[-1], seen_to, watch, leave_after_s)
     }
-    return Presence(changes, gone)
+    return Presence(changes, gone, watch)
+
+
+def _away(last: float, until: float, watch: Watch, leave_after_s: float) -> bool:
+    """Whether nothing was seen for so long although the scraper was at work."""
+    return until - max(last, watch.since(until)) > leave_after_s
 
 
 def _last_there(place: EngineTarget, memory: EngineMemory, state: State) -> float:
@@ -201,11 +231,12 @@ def _by_engine(there: Mapping[EngineTarget, Floats]) -> dict[int, list[EngineTar
     return places
 
 
-def _absences(engine_id: int, times: Floats, leave_after_s: float) -> list[Change]:
+def _absences(engine_id: int, times: Floats, watch: Watch, leave_after_s: float) -> list[Change]:
     away = np.flatnonzero(np.diff(times) > leave_after_s)
     return [
         change
         for i in away
+        if _away(times[i], times[i + 1], watch, leave_after_s)
         for change in (
             _left(engine_id, float(times[i])),
             _appeared(engine_id, float(times[i + 1])),

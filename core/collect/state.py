@@ -37,6 +37,7 @@ class State(msgspec.Struct):
 
     `last` and `up` hold the newest sample before `settled` of every series and
     target, `scrape_gaps_s` the last distances between scrapes of every target;
+    `watched_since` is when the scraper last resumed after a break of its own;
     `points_per_s` sizes the next slice.
     """
 
@@ -48,6 +49,7 @@ class State(msgspec.Struct):
     engines: dict[str, EngineMemory] = {}
     exports: dict[str, tuple[str, str | None]] = {}
     configs: dict[str, dict[str, str]] = {}
+    watched_since: float = 0.0
     points_per_s: float | None = None
 
 
