@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from ctypes.util import find_library
 from typing import Literal
 
 import pytest
@@ -37,8 +38,8 @@ def hostile_tables() -> Tables:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """Debian's Chromium; without it these tests are skipped, but never in CI."""
-    if not CHROMIUM.exists():
-        message = "needs Debian's package chromium"
+    if not CHROMIUM.exists() or find_library("atomic") is None:
+        message = "needs Debian's packages chromium and libatomic1"
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)

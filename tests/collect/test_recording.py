@@ -93,7 +93,7 @@ def prometheus_url(prometheus: str, tmp_path_factory: pytest.TempPathFactory) ->
     """A real Prometheus that serves the recording."""
     folder = tmp_path_factory.mktemp("prometheus")
     with tarfile.open(RECORDING) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extractall(folder)  # noqa: S202 - our own archive; Debian's 3.11.2 has no filter
     config = folder / "empty.yml"
     config.write_text("scrape_configs: []\n")
     with socket.socket() as probe:
