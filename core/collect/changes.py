@@ -148,11 +148,12 @@ class Watch:
         return float(earlier[-1]) if earlier.size else self.begun
 
 
-def _watch(there: Mapping[EngineTarget, Floats], state: State, break_s: float) -> Watch:
+def _watch(
+    there: Mapping[EngineTarget, Floats], begun: float, newest: float, break_s: float
+) -> Watch:
     times = np.unique(np.concatenate([np.zeros(0), *there.values()]))
-    newest = max((at for at, _ in state.up.values()), default=-np.inf)
     times = times[times >= newest]
-    return Watch(state.watched_since, times[1:][np.diff(times) > break_s])
+    return Watch(begun, times[1:][np.diff(times) > break_s])
 
 
 def read_presence(
@@ -181,14 +182,15 @@ def read_presence(
         [float(times[0]) for times in there.values()] + [m.first_at for m in known.values()],
         default=end,
     )
-    watch = _watch(there, state, leave_after_s)
+    newest = max(last_there.values(), default=-np.inf)
+    watch = _watch(there, state.watched_since, newest, leave_after_s)
     seen_to = max((float(times[-1]) for times in there.values()), default=end)
     changes: list[Change] = []
     for engine_id, places in _by_engine(there).items():
         before = [known[place] for place in places if place in known]
         times = np.unique(np.concatenate([there[place] for place in places]))
-        newest = max((last_there[place] for place in places if place in known), default=-np.inf)
-        times = times[times >= newest]
+        last = max((last_there[place] for place in places if place in known), default=-np.inf)
+        times = times[times >= last]
         if not before and times[0] > begin + leave_after_s:
             changes.append(_appeared(engine_id, float(times[0])))
         changes += _absences(engine_id, times, watch, leave_after_s)
