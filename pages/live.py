@@ -19,14 +19,20 @@ def live() -> None:
     left, right = ui.grid("main", 5, 4)
     with left:
         ui.heading(say("chart.hit_ratio"), "engine_hit_ratio", "lookup_inflation")
-        ui.chart("hit_ratio", charts.hit_ratio(axis, view.hit_ratio))
+        ui.chart(
+            "hit_ratio", charts.hit_ratio(axis, view.hit_ratio), view.reading("engine_hit_ratio")
+        )
         ui.heading(
             say("chart.prefill"),
             "cached_prefill_tokens_per_s",
             "computed_prefill_tokens_per_s",
             "external_prefill_tokens_per_s",
         )
-        ui.chart("prefill", charts.prefill(axis, view.prefill))
+        ui.chart(
+            "prefill",
+            charts.prefill(axis, view.prefill),
+            view.reading("cached_prefill_tokens_per_s"),
+        )
     with right:
         ui.heading(say("table.changes_title"))
         ui.changes_table(view.fleet)
@@ -36,13 +42,17 @@ def live() -> None:
     one, two, three = ui.grid("more", 1, 1, 1)
     with one:
         ui.heading(say("chart.kv"), "kv_usage_max", "kv_usage_mean")
-        ui.chart("kv", charts.kv_usage(axis, view.kv_usage_max, view.kv_usage_mean))
+        ui.chart(
+            "kv",
+            charts.kv_usage(axis, view.kv_usage_max, view.kv_usage_mean),
+            view.reading("kv_usage_max"),
+        )
     with two:
         ui.heading(say("chart.pressure"), "preemptions", "requests_waiting", "requests_running")
         ui.chart("pressure", charts.pressure(axis, view.preemptions, view.running, view.waiting))
     with three:
         ui.heading(say("chart.ttft"), "ttft_p50", "ttft_p95")
-        ui.chart("ttft", charts.ttft(axis, view.ttft))
+        ui.chart("ttft", charts.ttft(axis, view.ttft), view.reading("ttft_p95"))
         ui.ttft_note(view.ttft_left_out)
 
 

@@ -14,6 +14,7 @@ from core import format as fmt
 from core import runtime
 from core.catalogue import METRICS, Metric
 from core.charts import TimeAxis, short_list
+from core.domain.reading import QUIET_REASONS, Reading
 from core.domain.scope import Scope, to_query
 from core.errors import DashboardError
 from core.messages import say
@@ -216,8 +217,14 @@ def _promql(name: str) -> str:
     )
 
 
-def chart(key: str, figure: go.Figure) -> None:
-    """Draw a figure in the page's theme."""
+def chart(key: str, figure: go.Figure, reading: Reading | None = None) -> None:
+    """Draw a figure in the page's theme, or say why its metric has no number at all."""
+    if reading is not None and reading.reason not in (None, *QUIET_REASONS):
+        st.html(
+            f'<div class="pw-none pw-hatch"><div class="v">{escaped(fmt.reading(reading))}</div>'
+            f'<div class="t">{escaped(say(f"why.{reading.reason}"))}</div></div>'
+        )
+        return
     st.plotly_chart(figure, key=key, config={"displayModeBar": False, "responsive": True})
 
 

@@ -24,6 +24,8 @@ STYLE = """<style>
 .pw-tile .v.pw-hatch {font-size: 1.2rem; padding: .15rem .5rem; margin: .2rem 0;
   white-space: normal; font-weight: 600; line-height: 1.6;}
 .bad {outline: 2px solid #C81E1E;}
+.pw-none {min-height: 180px; padding: 1.2rem; font-size: 1rem;}
+.pw-none .v {font-size: 1.2rem; font-weight: 600;}
 .pw-bar {height: 4px; background: rgba(128,128,128,.25); border-radius: 2px; margin-top: .45rem;}
 .pw-bar > div {height: 4px; background: var(--c); border-radius: 2px;}
 .pw-scroll {overflow: auto; max-height: 360px; border: 1px solid rgba(128,128,128,.3);

@@ -66,6 +66,10 @@ class LiveView:
     ttft_left_out: int
     engines: tuple[EngineRow, ...]
 
+    def reading(self, metric: str) -> Reading:
+        """The tile of a metric."""
+        return next(tile.reading for tile in self.tiles if tile.reading.metric == metric)
+
 
 def build(store: Store, scope: Scope, now: float) -> LiveView:
     """Read the cache for one scope; `now` is seconds since the epoch."""
