@@ -41,7 +41,7 @@ STYLE = """<style>
 .pw-table .nowrap {white-space: nowrap;}
 .pw-table .wide {min-width: 170px; overflow-wrap: anywhere;}
 @media (max-width: 1150px) {
-  .pw-table th, .pw-table .nowrap {white-space: normal;}
+  .pw-table th, .pw-table th.num, .pw-table .nowrap {white-space: normal;}
   .pw-table td:first-child {white-space: nowrap;}
   .pw-table .wide {min-width: 110px;}
   [class*="st-key-grid"] [data-testid="stColumn"] {min-width: 100%;}

@@ -148,7 +148,7 @@ def engines_table(rows: Sequence[EngineRow]) -> None:
 
 
 def groups_table(key: str, rows: Sequence[GroupRow]) -> None:
-    """Models or engines of the Hit ratio page."""
+    """Models or engines of the Hit ratio page; an engine's row names its model."""
     columns = [
         Column(say("col.name")),
         Column(say("col.hit_ratio"), numeric=True),
@@ -159,27 +159,25 @@ def groups_table(key: str, rows: Sequence[GroupRow]) -> None:
         Column(say("col.cached_prompt"), numeric=True),
         Column(say("col.external"), numeric=True),
         Column(say("col.restarts"), numeric=True),
-        Column(say("col.model")),
     ]
-    table(
-        key,
-        columns,
+    cells: list[list[Cell]] = [
         [
-            [
-                r.name,
-                r.hit_ratio,
-                r.hits_tokens,
-                r.queries_tokens,
-                r.prompt_tokens,
-                r.lookup_inflation,
-                r.cached_prompt_ratio,
-                r.external_hit_ratio,
-                r.restarted,
-                r.model,
-            ]
-            for r in rows
-        ],
-    )
+            r.name,
+            r.hit_ratio,
+            r.hits_tokens,
+            r.queries_tokens,
+            r.prompt_tokens,
+            r.lookup_inflation,
+            r.cached_prompt_ratio,
+            r.external_hit_ratio,
+            r.restarted,
+        ]
+        for r in rows
+    ]
+    if any(r.model not in (None, r.name) for r in rows):
+        columns.append(Column(say("col.model")))
+        cells = [[*row, r.model] for row, r in zip(cells, rows, strict=True)]
+    table(key, columns, cells)
 
 
 def ttft_note(left_out: int) -> None:
