@@ -13,7 +13,6 @@
         BatchError            an inbox batch that cannot be merged
       CollectorBusyError      another collector already serves this source
       QueryFileError          a query file that breaks its contract, with file and line
-      ContractViolation       a measured value that cannot be true
 
 Each carries a title, a detail and a next step. They are raised with the value
 seen and the rule it broke, and caught in two places only: `collect`, which
@@ -104,7 +103,3 @@ class CollectorBusyError(DashboardError):
 
 class QueryFileError(DashboardError):
     title = "A query file breaks its contract"
-
-
-class ContractViolation(DashboardError):
-    title = "A measured value cannot be true"

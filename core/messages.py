@@ -163,6 +163,7 @@ TEXTS: dict[str, str] = {
     "col.checked": "Last asked",
     "col.lag": "Lag",
     "col.skew": "Clock difference",
+    "col.since": "History from",
     "col.progress": "Progress",
     "col.detail": "Detail",
     "col.next_step": "Next step",

@@ -2,13 +2,13 @@
 
 from core import ui
 from core.messages import say
-from core.views.data_health import DataHealthView
+from core.views.data_health import DataHealthView, build
 
 
 @ui.moving
 def health() -> None:
     """Everything that moves; runs again by itself."""
-    view: DataHealthView = ui.view("data_health")
+    view: DataHealthView = ui.view(build)
     ui.freshness(view.fleet)
     ui.notices(view.fleet)
     ui.health_notices(view)

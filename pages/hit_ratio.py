@@ -4,9 +4,9 @@ import streamlit as st
 
 from core import charts, ui
 from core.messages import say
-from core.views.hit_ratio import HitRatioView
+from core.views.hit_ratio import HitRatioView, build
 
-view: HitRatioView = ui.view("hit_ratio")
+view: HitRatioView = ui.view(build)
 ui.freshness(view.fleet)
 ui.notices(view.fleet, inflated=view.inflated, broken=view.broken)
 if not ui.nothing_to_show(view.fleet):

@@ -2,13 +2,13 @@
 
 from core import charts, ui
 from core.messages import say
-from core.views.live import LiveView
+from core.views.live import LiveView, build
 
 
 @ui.moving
 def live() -> None:
     """Everything that moves; runs again by itself."""
-    view: LiveView = ui.view("live")
+    view: LiveView = ui.view(build)
     ui.freshness(view.fleet)
     ui.notices(view.fleet, inflated=view.inflated, broken=view.broken)
     if ui.nothing_to_show(view.fleet):

@@ -53,7 +53,7 @@ TABLES: dict[str, pa.Schema] = {
         "sources": (
             "source:s state:s checked_at:t",
             (
-                "read_to:t backfill_from:t progress:f left_s:f version:s clock_skew_s:f title:s "
+                "read_to:t backfill_from:t progress:f left_s:f clock_skew_s:f title:s "
                 "detail:s next_step:s"
             ),
         ),

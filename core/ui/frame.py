@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import plotly.graph_objects as go
@@ -12,20 +12,21 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core import format as fmt
 from core import runtime
+from core.cache.store import Store
 from core.catalogue import METRICS, Metric
 from core.charts import TimeAxis, short_list
 from core.domain.reading import QUIET_REASONS, Reading
-from core.domain.scope import Scope, to_query
+from core.domain.scope import Scope
 from core.errors import DashboardError
 from core.messages import say
 from core.named_queries import cache_queries, prometheus_queries, render_promql
 from core.ui.scope_bar import current_scope, refresh_every, scope_bar
 from core.ui.style import STYLE, escaped
-from core.views import data_health, hit_ratio, live
 from core.views.fleet import Fleet
 from core.views.sums import Inflated
 
-BUILDERS = {"live": live.build, "hit_ratio": hit_ratio.build, "data_health": data_health.build}
+View = TypeVar("View")
+Build = Callable[[Store, Scope, float], View]
 TICK_S = 5
 FRESH_S = 90.0
 SILENT_S = 60.0
@@ -61,20 +62,27 @@ def frame() -> None:
         scope_bar()
 
 
-def view(name: str) -> Any:
+def view(build: Build[View]) -> View:
     """The view of a page for the scope in the URL.
 
     Built once for all sessions that look at the same scope, the same data and
     the same few seconds.
     """
-    scope = current_scope()
     tick = time.time() // TICK_S * TICK_S
-    return _view(name, scope, runtime.running().store.version, tick)
+    version = runtime.running().store.version
+    built: View = _view(build.__module__, current_scope(), version, tick, build)
+    return built
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _view(name: str, scope: Scope, version: int, tick: float) -> Any:  # noqa: ARG001 - keys
-    return BUILDERS[name](runtime.running().store, scope, tick)
+def _view(
+    name: str,  # noqa: ARG001 - a key
+    scope: Scope,
+    version: int,  # noqa: ARG001 - a key
+    tick: float,
+    _build: Build[Any],
+) -> Any:
+    return _build(runtime.running().store, scope, tick)
 
 
 def time_axis(fleet: Fleet) -> TimeAxis:
@@ -226,11 +234,6 @@ def chart(key: str, figure: go.Figure, reading: Reading | None = None) -> None:
         )
         return
     st.plotly_chart(figure, key=key, config={"displayModeBar": False, "responsive": True})
-
-
-def link_to_here() -> dict[str, str]:
-    """Parameters of a link that shows the same scope."""
-    return to_query(current_scope())
 
 
 def _plain(text: str, *, bold: bool = False) -> str:

@@ -27,12 +27,13 @@ def health_notices(view: DataHealthView) -> None:
 
 def sources_table(view: DataHealthView) -> None:
     """Every source and how it stands; one that was never connected says so."""
-    now = view.fleet.now
+    now, axis = view.fleet.now, time_axis(view.fleet)
     columns = [
         Column(say("col.source")),
         Column(say("col.state")),
         Column(say("col.checked"), numeric=True),
         Column(say("col.lag"), numeric=True),
+        Column(say("col.since"), numeric=True),
         Column(say("col.progress"), numeric=True),
         Column(say("col.skew"), numeric=True),
         Column(say("col.detail"), wide=True),
@@ -44,6 +45,9 @@ def sources_table(view: DataHealthView) -> None:
             say(f"state.{source.state}"),
             fmt.age(now - source.checked_at),
             None if source.read_to is None else fmt.seconds(now - source.read_to),
+            None
+            if source.backfill_from is None
+            else fmt.clock(source.backfill_from, axis.zone, day=True),
             None if source.progress is None else f"{source.progress * 100:.0f} %",
             None if source.clock_skew_s is None else fmt.seconds(source.clock_skew_s),
             source.detail or say("table.none"),
@@ -52,7 +56,7 @@ def sources_table(view: DataHealthView) -> None:
         for source in view.sources
     ]
     none = say("state.not_connected")
-    rows.append([say("health.langfuse"), *[none] * 6, say("health.langfuse_step")])
+    rows.append([say("health.langfuse"), *[none] * 7, say("health.langfuse_step")])
     table("sources", columns, rows)
 
 

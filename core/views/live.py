@@ -37,7 +37,6 @@ class EngineRow:
     """One engine of the table, worst first."""
 
     name: str
-    model: str | None
     hit_ratio: Reading
     kv_usage_max: Reading
     waiting: Reading
@@ -292,7 +291,6 @@ def _engine_rows(fleet: Fleet, numbers: _Numbers) -> tuple[EngineRow, ...]:
         rows.append(
             EngineRow(
                 name=engine.name,
-                model=engine.model_name,
                 hit_ratio=hit_ratio,
                 kv_usage_max=_or_absent(
                     "kv_usage_max",

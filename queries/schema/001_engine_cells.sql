@@ -108,7 +108,6 @@ create table sources (
     backfill_from timestamptz,
     progress      double,
     left_s        double,
-    version       varchar,
     clock_skew_s  double,
     title         varchar,
     detail        varchar,
