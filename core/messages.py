@@ -16,6 +16,7 @@ TEXTS: dict[str, str] = {
     "reason.no_traffic": "no traffic",
     "reason.not_exported": "not exported",
     "reason.renamed": "renamed",
+    "reason.native_histogram": "native histogram",
     "reason.too_few_scrapes": "too few scrapes",
     "reason.caching_off": "caching off",
     "reason.no_engine": "no engine in scope",
@@ -25,6 +26,8 @@ TEXTS: dict[str, str] = {
     "why.not_exported": "No engine in scope exports this metric. Data health lists the names seen.",
     "why.renamed": "The server exports this under an old name, which is not read. Update vLLM; "
     "Data health shows the name.",
+    "why.native_histogram": "Prometheus stores this as a native histogram, which is not supported. "
+    "Scrape classic histograms too (scrape_classic_histograms).",
     "why.too_few_scrapes": "Fewer than two scrapes were seen in this window. Widen the range or "
     "check Data health for gaps.",
     "why.caching_off": "Prefix caching is switched off here (enable_prefix_caching is False), so "

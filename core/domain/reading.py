@@ -14,6 +14,7 @@ class Reason(StrEnum):
     NO_TRAFFIC = "no_traffic"
     NOT_EXPORTED = "not_exported"
     RENAMED = "renamed"
+    NATIVE_HISTOGRAM = "native_histogram"
     TOO_FEW_SCRAPES = "too_few_scrapes"
     CACHING_OFF = "caching_off"
     NO_ENGINE = "no_engine"

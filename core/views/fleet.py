@@ -102,6 +102,8 @@ class Fleet:
         }
         if "exported" in states:
             return Reason.TOO_FEW_SCRAPES
+        if "native_histogram" in states:
+            return Reason.NATIVE_HISTOGRAM
         return Reason.RENAMED if "renamed" in states else Reason.NOT_EXPORTED
 
     def coverage(self, observed_s: float, engines: int, samples: int) -> Coverage:
