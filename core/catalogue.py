@@ -430,7 +430,7 @@ _ENTRIES = (
         caveats=(
             "Only the bucket is known; the true value lies between its edges.",
             "Measured in the server: network and gateway time are outside.",
-            "Engines with other bucket edges are not summed; they are named instead.",
+            "Engines with other bucket edges are left out, and the page says so.",
         ),
         not_read_as="proof of reuse: queueing and chunked prefill move it too",
     ),
@@ -449,7 +449,7 @@ _ENTRIES = (
         caveats=(
             "Only the bucket is known; the true value lies between its edges.",
             "Measured in the server: network and gateway time are outside.",
-            "Engines with other bucket edges are not summed; they are named instead.",
+            "Engines with other bucket edges are left out, and the page says so.",
         ),
         not_read_as="proof of reuse: queueing and chunked prefill move it too",
     ),

@@ -232,6 +232,8 @@ TEXTS: dict[str, str] = {
     "notice.shown_none": "Nothing was collected in this scope before.",
     "notice.silent": "The collector has not reported for {age}. It is started again by itself; "
     "see Data health.",
+    "notice.not_merging": "What the collector reads cannot be written to the cache, and waits in "
+    "the inbox: {why}. Check the disk of the data folder.",
     "notice.backfill": "Reading history: {progress}{left}.",
     "notice.left": ", about {left} to go",
     "notice.empty": "No engine data yet. The collector is reading from Prometheus; the first "
@@ -243,6 +245,7 @@ TEXTS: dict[str, str] = {
     # states
     "state.following": "following",
     "state.backfilling": "reading history",
+    "state.read_once": "read once",
     "state.unavailable": "down",
     "state.timeout": "too slow",
     "state.status": "refused",

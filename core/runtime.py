@@ -58,6 +58,8 @@ class Runtime:
         self.inbox = Inbox(settings.home / "inbox")
         if self.store.is_new:
             shutil.rmtree(settings.home / "collectors", ignore_errors=True)
+        self.merge_trouble: str | None = None
+        """Why batches wait unmerged; None while merging works."""
         self._stop = threading.Event()
         self._supervisor = Supervisor(settings, self._stop)
         self._threads = [
@@ -87,7 +89,9 @@ class Runtime:
         while not self._stop.wait(MERGE_EVERY_S):
             try:
                 self.store.merge_waiting(self.inbox)
-            except Exception:
+                self.merge_trouble = None
+            except Exception as error:
+                self.merge_trouble = f"{type(error).__name__}: {error}"[:300]
                 log.exception("merging failed, trying again")
 
 

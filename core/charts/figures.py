@@ -244,7 +244,3 @@ def _interval(bounds: QuantileBounds | None) -> str:
         return ""
     high = inf if bounds.censored else bounds.upper
     return fmt.reading(Reading("ttft_p50", bounds.estimate, low=bounds.lower, high=high))
-
-
-def _bar_ms(axis: TimeAxis) -> float:
-    return axis.fleet.bin_s * 1000.0

@@ -4,6 +4,7 @@ A pure function of the state, the slice and the settings: reading the same slice
 again from the same state gives the same rows.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -297,9 +298,8 @@ def _last_before(times: Floats, values: Floats, limit: float) -> Sample | None:
 
 def _rejected(blocks: Iterable[Block]) -> dict[str, int]:
     """Samples that no counter or gauge can have, by exported name."""
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for block in blocks:
         for i in np.flatnonzero(block.rejected):
-            name = block.keys[int(i)].exported_name
-            found[name] = found.get(name, 0) + int(block.rejected[i])
+            found[block.keys[int(i)].exported_name] += int(block.rejected[i])
     return found

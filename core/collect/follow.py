@@ -41,7 +41,7 @@ class Clock:
 class PrometheusCollector:
     """Keeps one Prometheus flowing into the inbox.
 
-    `step` reads one slice; `run` repeats it. Every outcome, also a failure, ends
+    `step` reads one slice; the command line repeats it. Every outcome, also a failure, ends
     as rows in a batch, so that pages can show it.
     """
 
@@ -86,7 +86,7 @@ class PrometheusCollector:
             if read is None:
                 continue
             done = advance(state, read, settle_to=stop, settings=self.settings)
-            self._write(done, self._status(done.state, Clock(last, 0.0), first, last))
+            self._write(done, self._read_once(first, stop, last))
             state = done.state
 
     def _step(self) -> bool:
@@ -214,6 +214,22 @@ class PrometheusCollector:
                     "progress": progress / span if span > 0 else None,
                     "left_s": self._left_s(clock.now - stop),
                     "clock_skew_s": clock.skew_s,
+                }
+            ],
+        )
+
+    def _read_once(self, first: int, stop: int, last: int) -> pa.Table:
+        """The state after a slice of one closed period: nothing follows it."""
+        return rows(
+            "sources",
+            [
+                {
+                    "source": SOURCE,
+                    "state": "read_once",
+                    "checked_at": _utc(self._clock()),
+                    "read_to": _utc(stop),
+                    "backfill_from": _utc(first),
+                    "progress": (stop - first) / (last - first),
                 }
             ],
         )

@@ -1,7 +1,7 @@
 """When an engine was there, when it was observed, and where nobody knows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace  # noqa: F401 - replace is for the examples
+from dataclasses import dataclass
 
 from core.domain.records import EngineLabels
 
@@ -109,6 +109,7 @@ def _joined(gaps: Sequence[Gap]) -> list[Gap]:
 def names_of(engines: Sequence[EngineLabels]) -> list[str]:
     """Short names of engines: the pod, and as much more as tells them apart.
 
+    >>> from dataclasses import replace
     >>> a, b = EngineLabels("c", "n", "a", "m", "0"), EngineLabels("c", "n", "b", "m", "0")
     >>> names_of([a, b]), names_of([b, replace(b, engine="1"), replace(a, pod=None)])
     (['a', 'b'], ['b #0', 'b #1', '(no pod label)'])

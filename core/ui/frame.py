@@ -143,6 +143,8 @@ def notices(fleet: Fleet, *, inflated: Sequence[Inflated] = (), broken: Sequence
         )
     if source is not None and fleet.now - source.checked_at > SILENT_S and _collects():
         st.warning(say("notice.silent", age=fmt.seconds(fleet.now - source.checked_at)))
+    if (trouble := runtime.running().merge_trouble) is not None:
+        st.error(_plain(say("notice.not_merging", why=trouble)))
     if broken:
         st.error(_plain(say("notice.broken", names=short_list(broken))))
     if inflated:

@@ -101,14 +101,14 @@ def targets_table(view: DataHealthView) -> None:
     ]
     rows: list[list[str | None]] = []
     for t in view.targets:
-        state = "unknown" if t.up is None else "up" if t.up else "down"
-        gone = t.gone_at is not None
+        if t.gone_at is not None:
+            state = say("state.gone", age=fmt.age(view.fleet.now - t.gone_at))
+        else:
+            state = say("state.unknown" if t.up is None else f"state.{'up' if t.up else 'down'}")
         rows.append(
             [
                 t.name,
-                say("state.gone", age=fmt.age(view.fleet.now - (t.gone_at or 0.0)))
-                if gone
-                else say(f"state.{state}"),
+                state,
                 fmt.age(t.age_s),
                 None if t.scrape_interval_s is None else fmt.seconds(t.scrape_interval_s),
                 t.model,

@@ -19,11 +19,7 @@ class Engine:
 
     engine_id: int
     name: str
-    cluster: str | None
-    namespace: str | None
-    pod: str | None
     model_name: str | None
-    rank: str | None
     life: Life
     last_at: float
     up: bool | None
@@ -61,7 +57,7 @@ class SourceState:
     @property
     def ok(self) -> bool:
         """Whether the last reading of the source worked."""
-        return self.state in ("following", "backfilling")
+        return self.state in ("following", "backfilling", "read_once")
 
 
 @dataclass(frozen=True)
@@ -194,11 +190,7 @@ def _engines(found: list[Row]) -> tuple[Engine, ...]:
         Engine(
             engine_id=row.engine_id,
             name=name,
-            cluster=row.cluster,
-            namespace=row.namespace,
-            pod=row.pod,
             model_name=row.model_name,
-            rank=row.engine,
             life=Life(row.engine_id, name, row.first_at, row.gone_at),
             last_at=row.last_at,
             up=row.up,

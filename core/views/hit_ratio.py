@@ -9,7 +9,6 @@ from core.domain.scope import Scope
 from core.views.fleet import Fleet, load_fleet, query_params
 from core.views.sums import CacheSums, Inflated, cache_sums, ratio_line
 
-RATIOS = ("engine_hit_ratio", "gateway_cached_share", "request_cached_ratio")
 TOKENS = ("queries_tokens", "hits_tokens", "prompt_tokens")
 CHECKS = ("lookup_inflation", "cached_prompt_ratio", "external_hit_ratio")
 

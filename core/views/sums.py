@@ -47,11 +47,11 @@ class CacheSums:
         break the contract is left out of the fleet and named by `broken`.
         """
         top, bottom = PAIRS[metric]
-        rows = [row for row in self.rows if engines is None or row.engine_id in engines]
-        both = [r for r in rows if getattr(r, top) is not None and getattr(r, bottom) is not None]
-        sound = [r for r in both if not self._breaks(metric, r)] if len(rows) > 1 else both
-        if both and not sound:
-            sound = both
+        sound = [
+            row
+            for row in self.sound(engines, metric=metric)
+            if getattr(row, top) is not None and getattr(row, bottom) is not None
+        ]
         off = metric == "engine_hit_ratio" and self.fleet.caching_off.issuperset(
             row.engine_id for row in sound
         )
@@ -70,10 +70,12 @@ class CacheSums:
             at_most_one=metric != "lookup_inflation",
         )
 
-    def sound(self, engines: set[int] | None = None) -> list[Row]:
+    def sound(
+        self, engines: set[int] | None = None, *, metric: str = "engine_hit_ratio"
+    ) -> list[Row]:
         """Rows that a sum may use: all of one engine, of several those that keep the contract."""
         rows = [row for row in self.rows if engines is None or row.engine_id in engines]
-        kept = [row for row in rows if not self._breaks("engine_hit_ratio", row)]
+        kept = [row for row in rows if not self._breaks(metric, row)]
         return kept if len(rows) > 1 and kept else rows
 
     def sound_in(self, rows: Sequence[Row]) -> list[Row]:
@@ -81,7 +83,7 @@ class CacheSums:
         kept = {row.engine_id for row in self.sound()}
         return [row for row in rows if row.engine_id in kept]
 
-    def inflated(self) -> tuple["Inflated", ...]:
+    def inflated(self) -> tuple[Inflated, ...]:
         """Engines whose lookups were counted more than once, with what to read instead."""
         found = []
         for row in self.rows:
@@ -97,10 +99,6 @@ class CacheSums:
         return tuple(
             self.fleet.name(row.engine_id) for row in self.rows if self._breaks(metric, row)
         )
-
-    def of(self, engine_id: int) -> Row | None:
-        """The sums of one engine."""
-        return next((row for row in self.rows if row.engine_id == engine_id), None)
 
     @staticmethod
     def _breaks(metric: str, row: Row) -> bool:

@@ -488,3 +488,25 @@ def test_a_gone_engine_is_no_fresh_one(real_home: Path, open_page: Open) -> None
     app = open_page("data_health", WRITTEN)
     assert "0 of 0 engines fresh" in text(app)
     assert table(app, "Engine", "Scrape")[0]["Scrape"].startswith("gone since")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_cache_that_cannot_be_written_is_said(
+    real_home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    """When merging fails, every page says that batches wait, and why."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("core.cache.store.Store.merge_waiting", full)
+    running = runtime.running()
+    deadline = time.monotonic() + 20
+    while running.merge_trouble is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    app = open_page(page)
+    assert any("No space left on device" in error.value for error in app.error)
+    monkeypatch.undo()
+    while running.merge_trouble is not None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert running.merge_trouble is None

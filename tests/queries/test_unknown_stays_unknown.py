@@ -21,17 +21,9 @@ REVIEWED = {
         "per_engine.get(row.engine_id, (0.0, 0))",
     ): "start of a running sum; the engine has at least the row that is being added",
     (
-        "core/collect/advance.py",
-        "found.get(name, 0)",
-    ): "start of a count of rejected samples",
-    (
         "core/demo/simulate.py",
         "before.get(name, 0.0)",
     ): "a simulated counter is born at zero",
-    (
-        "core/ui/health.py",
-        "t.gone_at or 0.0",
-    ): "inside the branch that is only taken when the target is gone",
 }
 """Defaults that stand in for no measured value: file, expression, why it is harmless."""
 
