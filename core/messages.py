@@ -135,7 +135,7 @@ TEXTS: dict[str, str] = {
     "gap.some": "unknown for {names}",
     "gap.more": "{names} and {n} more",
     "cell.unknown": "unknown",
-    "cell.failing": "{age}, scrape failing",
+    "cell.failing": "failing, {age}",
     "cell.restarted": "{name} (restarted)",
     "bars.unequal": "Bars run from bucket edge to bucket edge; the true value lies inside.",
     "ttft.left_out": "{n} more sets of bucket edges are in scope and left out here: buckets of "
@@ -145,7 +145,7 @@ TEXTS: dict[str, str] = {
     "col.model": "Model",
     "col.hit_ratio": "Hit ratio",
     "col.kv_max": "KV max",
-    "col.waiting": "Waiting (mean)",
+    "col.waiting": "Waiting",
     "col.preemptions": "Preemptions",
     "col.restarts": "Restarts",
     "col.age": "Last seen",
