@@ -176,7 +176,8 @@ def test_missing_labels_stay_missing(rig: Rig) -> None:
     counters(rig.fake, bare, [0, 100], [0, 50])
     view = collected(rig).hit_ratio(*WINDOW)
     (found,) = view.fleet.engines
-    assert (found.cluster, found.namespace, found.pod) == (None, None, None)
+    assert found.name == "(no pod label)"
+    assert rig.sql("select cluster, namespace, pod from engines") == [(None, None, None)]
     assert view.ratios[0].value == 0.5
     health = data_health.build(rig.store, Scope(start=WINDOW[0], end=WINDOW[1]), rig.fake.now)
     assert health.targets[0].missing_labels == ("cluster", "namespace", "pod")
