@@ -4,15 +4,30 @@ import os
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from core.errors import ConfigError
 
 Positive = Annotated[float, Field(gt=0)]
+LANGFUSE_CLOUD = "https://cloud.langfuse.com"
+
+
+def _langfuse(*names: str) -> AliasChoices:
+    """Our own variable first, then the one Langfuse's clients read."""
+    ours = (f"PREFIXWATCH_LANGFUSE_{name}" for name in names)
+    return AliasChoices(*ours, *(f"LANGFUSE_{name}" for name in names))
 
 
 class EngineLabelNames(BaseModel):
@@ -25,6 +40,70 @@ class EngineLabelNames(BaseModel):
     pod: str = "pod"
     model_name: str = "model_name"
     engine: str = "engine"
+
+
+class RequestKeyNames(BaseModel):
+    """Under which metadata key (or tag prefix) your requests say what; None: not at all."""
+
+    model_config = ConfigDict(frozen=True)
+
+    arm: str | None = "arm"
+    task_type: str | None = "task_type"
+    template_version: str | None = "template_version"
+    tokenizer_revision: str | None = "tokenizer_revision"
+    engine_revision: str | None = "engine_revision"
+    client_request_id: str | None = "client_request_id"
+    cluster: str | None = "cluster"
+    namespace: str | None = "namespace"
+    pod: str | None = "pod"
+    engine: str | None = "engine"
+    logical_id: str | None = None
+    attempt: str | None = None
+    turn_id: str | None = None
+    finish_reason: str | None = None
+
+
+class ExporterSettings(BaseModel):
+    """A profile of a sender of your own, on top of a shipped one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    base: Literal["litellm", "litellm_otel", "langfuse_sdk", "opentelemetry", "unnamed"] = (
+        "opentelemetry"
+    )
+    scope_name: str | None = None
+    marker: str | None = None
+    contract: Literal["exclusive", "inclusive", "two_buckets"] | None = None
+    zero: Literal["measured", "unproven"] | None = None
+    two_buckets: tuple[str, str] | None = None
+    paths: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    expand: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _recognisable(self) -> Self:
+        if self.scope_name is None and self.marker is None:
+            raise ValueError("an exporter needs scope_name or marker to be recognised by")
+        return self
+
+
+class EvaluatorSettings(BaseModel):
+    """How scores of one name say what Langfuse has no fields for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    score: str
+    evaluator: str | None = None
+    evaluator_key: str = "evaluator"
+    version: str | None = None
+    version_key: str = "evaluator_version"
+    version_from_config: bool = False
+    status_key: str = "status"
+    error_labels: tuple[str, ...] = ("error", "evaluator_error", "failed")
+    repeat_key: str = "repeat"
+    probability: Annotated[float, Field(gt=0, le=1)] | None = None
+    probability_key: str = "inclusion_probability"
+    source: Literal["API", "EVAL", "ANNOTATION"] | None = None
 
 
 class Settings(BaseSettings):
@@ -50,6 +129,20 @@ class Settings(BaseSettings):
     prometheus_matchers: dict[str, str] = Field(default_factory=dict)
     replica_labels: tuple[str, ...] = ("prometheus_replica", "replica")
     labels: EngineLabelNames = Field(default_factory=EngineLabelNames)
+
+    langfuse_url: str | None = Field(None, validation_alias=_langfuse("URL", "BASE_URL", "HOST"))
+    langfuse_public_key: str | None = Field(None, validation_alias=_langfuse("PUBLIC_KEY"))
+    langfuse_secret_key: SecretStr | None = Field(None, validation_alias=_langfuse("SECRET_KEY"))
+    langfuse_ca_file: Path | None = None
+    langfuse_verify_tls: bool = True
+    langfuse_timeout_s: Positive = 60.0
+    langfuse_environments: tuple[str, ...] = ()
+    langfuse_late_s: Positive = 1200.0
+    langfuse_parallel: Annotated[int, Field(ge=1, le=16)] = 4
+    keys: RequestKeyNames = Field(default_factory=RequestKeyNames)
+    exporters: tuple[ExporterSettings, ...] = ()
+    deployments: dict[str, str] = Field(default_factory=dict)
+    evaluators: tuple[EvaluatorSettings, ...] = ()
 
     backfill_days: Annotated[float, Field(gt=0, le=400)] = 1.0
     collect_every_s: Positive = 10.0
@@ -82,10 +175,32 @@ class Settings(BaseSettings):
             raise ValueError("PREFIXWATCH_PROMETHEUS_PASSWORD needs PREFIXWATCH_PROMETHEUS_USER")
         return self
 
+    @model_validator(mode="after")
+    def _langfuse_is_whole(self) -> Self:
+        url, keys = self.langfuse_url, (self.langfuse_public_key, self.langfuse_secret_key)
+        if url is not None and (
+            not url.startswith(("http://", "https://")) or urlsplit(url).username is not None
+        ):
+            raise ValueError(
+                "PREFIXWATCH_LANGFUSE_URL must start with http:// or https:// and hold no keys"
+            )
+        if (url is not None or any(keys)) and not all(keys):
+            raise ValueError(
+                "Langfuse needs PREFIXWATCH_LANGFUSE_PUBLIC_KEY and PREFIXWATCH_LANGFUSE_SECRET_KEY"
+            )
+        return self
+
+    @property
+    def langfuse_address(self) -> str | None:
+        """Where Langfuse is; its cloud when only the keys are given; None: not connected."""
+        if self.langfuse_public_key is None:
+            return None
+        return (self.langfuse_url or LANGFUSE_CLOUD).rstrip("/")
+
     @property
     def demo(self) -> bool:
         """Whether nothing is configured and the demo runs."""
-        return self.prometheus_url is None
+        return self.prometheus_url is None and self.langfuse_address is None
 
     @cached_property
     def home(self) -> Path:

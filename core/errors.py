@@ -6,6 +6,8 @@
         SourceUnavailable     refused, reset, unknown host
         SourceTimeout         no answer in time
         SourceStatus          an HTTP status or an error the API names
+          SourceLimited       too many requests: wait as long as it says
+          SourceMissing       an API of another generation: use the one it has
         SourceContract        an answer of another shape than the API promises
       CacheError
         CacheBusyError        another process owns the cache file
@@ -65,6 +67,25 @@ class SourceStatus(SourceError):
     def __init__(self, detail: str, *, status: int, next_step: str | None = None) -> None:
         super().__init__(detail, next_step=next_step)
         self.status = status
+
+
+class SourceLimited(SourceStatus):
+    title = "The source limits requests"
+    kind = "limited"
+    next_step = "The collector waits as long as the server says and goes on by itself."
+
+    def __init__(self, detail: str, *, retry_after_s: float) -> None:
+        super().__init__(detail, status=429)
+        self.retry_after_s = retry_after_s
+
+
+class SourceMissing(SourceStatus):
+    title = "The server speaks another generation of this API"
+    kind = "missing"
+    next_step = "The collector uses the generation that the server has."
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, status=404)
 
 
 class SourceContract(SourceError):

@@ -250,6 +250,8 @@ TEXTS: dict[str, str] = {
     "state.timeout": "too slow",
     "state.status": "refused",
     "state.contract": "answers in another shape",
+    "state.limited": "waiting, as the server limits requests",
+    "state.missing": "an API this server lacks",
     "state.source_error": "failing",
     "state.not_connected": "not connected",
     "state.up": "ok",

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.cache.inbox import Inbox
-from core.cache.tables import DATED, FURTHEST, KEYS, TABLES
+from core.cache.tables import COUNTED, DATED, FURTHEST, KEYS, NEAR, TABLES
 from core.errors import BatchError, CacheBusyError, CacheError, CacheSchemaError
 from core.named_queries import cache_queries, rollup_statements, schema_files
 
@@ -180,11 +180,14 @@ def _merge_table(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> N
     on = " and ".join(f"old.{key} = new.{key}" for key in keys)
     near = ""
     params: list[Any] = [str(path)]
-    if "minute" in keys:
+    if table in NEAR:
+        column, reach = NEAR[table]
         low, high = cursor.execute(
-            "select min(minute), max(minute) from read_parquet(?)", [str(path)]
+            f"select min({column}) - interval '{reach}', max({column}) + interval '{reach}' "  # noqa: S608
+            "from read_parquet(?)",
+            [str(path)],
         ).fetchone() or (None, None)
-        near = " and old.minute between ? and ?"
+        near = f" and old.{column} between ? and ?"
         params += [low, high]
     update = ", ".join(f"{name} = {_newer(table, name)}" for name in others)
     cursor.execute(
@@ -205,13 +208,19 @@ def _newer(table: str, column: str) -> str:
     dated = DATED.get(table)
     if dated is None:
         return f"new.{column}"
+    if column == COUNTED.get(table):
+        changed = f"new.{dated} > old.{dated} and new.digest <> old.digest"
+        return f"old.{column} + cast({changed} as bigint)"
     return f"case when new.{dated} >= old.{dated} then new.{column} else old.{column} end"
 
 
 def _roll_up(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
-    """Sum again the hours that a table's minute cells touch."""
+    """Make again what is derived from a table's rows, where a batch touches it."""
     statement = rollup_statements().get(f"roll_up_{table}")
     if statement is None:
+        return
+    if "start" not in statement.params:
+        cursor.execute(statement.text, {"path": str(path)})
         return
     bounds = cursor.execute(
         "select time_bucket(interval '1 hour', min(minute)), "

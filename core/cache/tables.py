@@ -54,10 +54,50 @@ TABLES: dict[str, pa.Schema] = {
             "source:s state:s checked_at:t",
             (
                 "read_to:t backfill_from:t progress:f left_s:f clock_skew_s:f title:s "
-                "detail:s next_step:s"
+                "detail:s next_step:s api:s rows_read:i retry_at:t"
             ),
         ),
         "source_log": ("log_id:i source:s noted_at:t level:s title:s detail:s", "next_step:s"),
+        "observations": (
+            (
+                "observation_key:i observation_id:s trace_id:s type:s synthetic_root:b start_at:t "
+                "updated_at:t first_start_at:t last_start_at:t turn_id:s exporter:s logical_id:s "
+                "state:s state_basis:s usage_status:s contract:s cached_scope:s digest:i "
+                "revisions:i"
+            ),
+            (
+                "project_id:s environment:s parent_id:s name:s end_at:t first_token_at:t "
+                "created_at:t session_id:s gateway_request_id:s response_id:s "
+                "client_request_id:s attempt:i model:s requested_model:s address:s deployment:s "
+                "cluster:s namespace:s pod:s engine:s arm:s task_type:s template_version:s "
+                "tokenizer_revision:s engine_revision:s error_kind:s choices:i usage_reason:s "
+                "total_input:i cached_input:i cache_write_input:i other_input:i output:i total:i "
+                "raw_usage:s"
+            ),
+        ),
+        "scores": (
+            (
+                "score_id:s name:s level:s data_type:s status:s evaluator:s scored_at:t "
+                "updated_at:t seen_at:t digest:i revisions:i"
+            ),
+            (
+                "observation_id:s trace_id:s session_id:s value:f label:s evaluator_version:s "
+                "source:s repeat:i inclusion_probability:f environment:s deleted_at:t"
+            ),
+        ),
+        "score_scans": ("scan_key:i start_at:t end_at:t scanned_at:t",),
+        "violations": (
+            "violation_id:i source:s kind:s rule:s seen_at:t",
+            "record_id:s trace_id:s exporter:s model:s field:s raw_value:s happened_at:t",
+        ),
+        "orders": (
+            "order_id:i wanted:s asked_at:t answered_at:t outcome:s",
+            "found:i searched_from:t searched_to:t detail:s",
+        ),
+        "findings": (
+            "finding:s subject:s level:s title:s detail:s checked_at:t",
+            "next_step:s",
+        ),
     }.items()
 }
 
@@ -73,6 +113,12 @@ KEYS: dict[str, tuple[str, ...]] = {
     "levers": ("lever_id",),
     "sources": ("source",),
     "source_log": ("log_id",),
+    "observations": ("observation_key",),
+    "scores": ("score_id",),
+    "score_scans": ("scan_key",),
+    "violations": ("violation_id",),
+    "orders": ("order_id",),
+    "findings": ("finding", "subject"),
 }
 
 DATED: dict[str, str] = {
@@ -80,10 +126,26 @@ DATED: dict[str, str] = {
     "exports": "checked_at",
     "configurations": "seen_at",
     "sources": "checked_at",
+    "observations": "updated_at",
+    "scores": "updated_at",
+    "findings": "checked_at",
 }
 """Tables of present states: a row of an older period, read later, changes none of them."""
 FURTHEST: dict[str, dict[str, str]] = {
     "targets": {"first_at": "least", "last_at": "greatest"},
     "sources": {"backfill_from": "least", "read_to": "greatest"},
+    "observations": {"first_start_at": "least", "last_start_at": "greatest"},
+    "scores": {"seen_at": "greatest"},
+    "violations": {"seen_at": "least"},
+    "score_scans": {"scanned_at": "greatest"},
 }
 """Columns that only ever widen."""
+COUNTED: dict[str, str] = {"observations": "revisions", "scores": "revisions"}
+"""Columns that count newer versions with another digest."""
+NEAR: dict[str, tuple[str, str]] = {
+    "counter_cells": ("minute", "0 seconds"),
+    "bucket_cells": ("minute", "0 seconds"),
+    "gauge_cells": ("minute", "0 seconds"),
+    "observations": ("start_at", "1 day"),
+}
+"""Where a row's older version can lie: only that stretch of a long table is looked at."""

@@ -1,0 +1,1 @@
+"""Requests: pages of Langfuse, or files it exported, into rows of the inbox."""
