@@ -1,4 +1,4 @@
-"""`python -m core.collect`: collect once, follow, or read one period again."""
+"""`python -m core.collect`: collect once, follow, read one period again, or read exports."""
 
 import argparse
 import logging
@@ -7,19 +7,19 @@ import signal
 import sys
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from pathlib import Path
 
 from core.cache.inbox import Inbox
 from core.cache.store import Store
-from core.collect.batch import lever_rows
-from core.collect.follow import SOURCE, PrometheusCollector
-from core.collect.state import StateFile
+from core.collect.collectors import BUILDERS, Collector, connected
+from core.collect.requests.exports import read_exports
 from core.config import Settings, load_settings
-from core.demo import HISTORY_S, demo_changes, demo_source, fleet_epoch
 from core.errors import CollectorBusyError, DashboardError
-from core.sources.prometheus import PrometheusSource
 
 log = logging.getLogger("core.collect")
+GLANCE_S = 0.5
+"""How often a waiting collector looks for orders."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -28,13 +28,15 @@ def main(argv: list[str] | None = None) -> int:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
     )
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         settings = load_settings()
         inbox = Inbox(settings.home / "inbox")
         inbox.sweep()
-        state_file = StateFile(settings.home / "collectors" / f"{SOURCE}.state")
-        with state_file.locked():
-            _run(_collector(settings, inbox, state_file), args)
+        if args.export:
+            read_exports(args.export, settings, inbox)
+        else:
+            _collect(settings, inbox, args)
         if args.merge:
             store = Store(settings.home / "cache.duckdb")
             log.info("merged %d batches", store.merge_waiting(inbox))
@@ -45,36 +47,35 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _collector(settings: Settings, inbox: Inbox, state_file: StateFile) -> PrometheusCollector:
-    if not settings.demo:
-        return PrometheusCollector(settings, PrometheusSource(settings), inbox, state_file)
-    days = timedelta(seconds=HISTORY_S) / timedelta(days=1)
-    settings = settings.model_copy(update={"backfill_days": days})
-    return DemoCollector(settings, demo_source(settings), inbox, state_file)
-
-
-class DemoCollector(PrometheusCollector):
-    """Also enters the simulated fleet's routing changes, as a person would."""
-
-    def step(self) -> bool:
-        """Read one slice, and enter what the fleet's people would have entered."""
-        now = time.time()
-        changes = demo_changes(fleet_epoch(self.settings, now), now)
-        if len(changes) > self._entered:
-            self.inbox.write("demo", {"levers": lever_rows(changes)})
-            self._entered = len(changes)
-        return super().step()
-
-    _entered = 0
-
-
-def _run(collector: PrometheusCollector, args: argparse.Namespace) -> None:
-    if args.start is not None:
-        collector.collect_range(args.start, args.end)
-        return
+def _collect(settings: Settings, inbox: Inbox, args: argparse.Namespace) -> None:
+    """Run the collectors side by side, one thread each; the first failure is told."""
     stop = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: stop.set())
+    failures: list[Exception] = []
+
+    def run(name: str) -> None:
+        try:
+            with BUILDERS[name](settings, inbox) as collector:
+                _run(collector, args, stop)
+        except Exception as error:  # noqa: BLE001 - told by the main thread
+            failures.append(error)
+            stop.set()
+
+    names = args.source or connected(settings)
+    threads = [threading.Thread(target=run, args=[name], name=name) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _run(collector: Collector, args: argparse.Namespace, stop: threading.Event) -> None:
+    if args.start is not None:
+        collector.collect_range(args.start, args.end)
+        return
     while not stop.is_set():
         more = collector.step()
         if not more and not args.follow:
@@ -82,21 +83,35 @@ def _run(collector: PrometheusCollector, args: argparse.Namespace) -> None:
         if args.supervised is not None and os.getppid() != args.supervised:
             log.info("the app is gone, leaving")
             return
-        if not more:
-            stop.wait(collector.settings.collect_every_s)
+        due = time.monotonic() + (0.0 if more else collector.settings.collect_every_s)
+        while time.monotonic() < due and not collector.urgent() and not stop.wait(GLANCE_S):
+            pass
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m core.collect",
-        description="Fetch from Prometheus into the inbox. Catches up, then ends, unless told "
-        "to follow.",
+        description="Fetch from Prometheus and Langfuse into the inbox. Catches up, then ends, "
+        "unless told to follow.",
     )
     parser.add_argument("--follow", action="store_true", help="go on reading what is new")
+    parser.add_argument(
+        "--source",
+        action="append",
+        choices=sorted(BUILDERS),
+        help="read this source only; may be given twice (default: all that are configured)",
+    )
     parser.add_argument(
         "--from", dest="start", type=_instant, help="read one period again: its start, ISO 8601"
     )
     parser.add_argument("--to", dest="end", type=_instant, help="end of the period (default: now)")
+    parser.add_argument(
+        "--export",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="read files or folders of Langfuse's blob-storage export instead of a source",
+    )
     parser.add_argument(
         "--merge", action="store_true", help="then merge into the cache (only while no app runs)"
     )

@@ -4,16 +4,15 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pyarrow as pa
 
 from core.cache.inbox import Inbox, rows
 from core.collect.advance import Advance, Slice, advance
+from core.collect.notes import note, notes_table, utc
 from core.collect.slices import NAMES
 from core.collect.state import State, StateFile
 from core.config import Settings
-from core.domain.records import stable_id
 from core.errors import SourceError, SourceStatus, SourceTimeout
 from core.sources.prometheus import PrometheusSource, clock_skew
 
@@ -50,7 +49,7 @@ class PrometheusCollector:
         settings: Settings,
         source: PrometheusSource,
         inbox: Inbox,
-        state_file: StateFile,
+        state_file: StateFile[State],
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -69,6 +68,10 @@ class PrometheusCollector:
         except SourceError as error:
             self._report_failure(error)
             return False
+
+    def urgent(self) -> bool:
+        """Nobody orders anything from Prometheus."""
+        return False
 
     def collect_range(self, start: float, end: float) -> None:
         """Read one closed period, without touching what `step` remembers.
@@ -172,11 +175,12 @@ class PrometheusCollector:
         length = max(done.seconds, 1)
         done.state.points_per_s = done.points / length
         notes = [
-            self._note("warning", "Prometheus warned", text, done.state.settled)
+            note(SOURCE, "warning", "Prometheus warned", text, done.state.settled)
             for text in self.source.take_warnings()
         ]
         notes += [
-            self._note(
+            note(
+                SOURCE,
                 "error",
                 "Samples that cannot be true were left out",
                 f"{count} samples of {name} were NaN, infinite or negative",
@@ -185,7 +189,8 @@ class PrometheusCollector:
             for name, count in done.rejected.items()
         ]
         notes += [
-            self._note(
+            note(
+                SOURCE,
                 "error",
                 "Series were left out",
                 f"{name}: {why}",
@@ -196,7 +201,7 @@ class PrometheusCollector:
             for name, why in done.odd.items()
         ]
         self.inbox.write(
-            SOURCE, done.tables | {"sources": status, "source_log": rows("source_log", notes)}
+            SOURCE, done.tables | {"sources": status, "source_log": notes_table(notes)}
         )
 
     def _status(self, state: State, clock: Clock, begin: int, stop: int) -> pa.Table:
@@ -208,9 +213,9 @@ class PrometheusCollector:
                 {
                     "source": SOURCE,
                     "state": "following" if stop >= clock.now - 2 * MINUTE_S else "backfilling",
-                    "checked_at": _utc(self._clock()),
-                    "read_to": _utc(stop),
-                    "backfill_from": _utc(state.backfill_from),
+                    "checked_at": utc(self._clock()),
+                    "read_to": utc(stop),
+                    "backfill_from": utc(state.backfill_from),
                     "progress": progress / span if span > 0 else None,
                     "left_s": self._left_s(clock.now - stop),
                     "clock_skew_s": clock.skew_s,
@@ -226,9 +231,9 @@ class PrometheusCollector:
                 {
                     "source": SOURCE,
                     "state": "read_once",
-                    "checked_at": _utc(self._clock()),
-                    "read_to": _utc(stop),
-                    "backfill_from": _utc(first),
+                    "checked_at": utc(self._clock()),
+                    "read_to": utc(stop),
+                    "backfill_from": utc(first),
                     "progress": (stop - first) / (last - first),
                 }
             ],
@@ -249,36 +254,19 @@ class PrometheusCollector:
         status = {
             "source": SOURCE,
             "state": error.kind,
-            "checked_at": _utc(now),
-            "read_to": _utc(state.settled) if state else None,
-            "backfill_from": _utc(state.backfill_from) if state else None,
+            "checked_at": utc(now),
+            "read_to": utc(state.settled) if state else None,
+            "backfill_from": utc(state.backfill_from) if state else None,
             "title": error.title,
             "detail": error.detail,
             "next_step": error.next_step,
         }
-        note = self._note("error", error.title, error.detail, _minute(now), error.next_step)
+        noted = note(SOURCE, "error", error.title, error.detail, _minute(now), error.next_step)
         self.inbox.write(
             SOURCE,
-            {"sources": rows("sources", [status]), "source_log": rows("source_log", [note])},
+            {"sources": rows("sources", [status]), "source_log": notes_table([noted])},
         )
-
-    def _note(
-        self, level: str, title: str, detail: str, at: float, next_step: str | None = None
-    ) -> dict[str, object]:
-        return {
-            "log_id": stable_id("log", SOURCE, title, detail, int(at)),
-            "source": SOURCE,
-            "noted_at": _utc(at),
-            "level": level,
-            "title": title,
-            "detail": detail,
-            "next_step": next_step,
-        }
 
 
 def _minute(t: float) -> int:
     return int(t // MINUTE_S) * MINUTE_S
-
-
-def _utc(t: float) -> datetime:
-    return datetime.fromtimestamp(t, UTC)

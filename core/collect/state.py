@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -53,20 +54,24 @@ class State(msgspec.Struct):
     points_per_s: float | None = None
 
 
-class StateFile:
+Memory = TypeVar("Memory", bound=msgspec.Struct)
+
+
+class StateFile(Generic[Memory]):
     """The file, and the lock that keeps a second collector out."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: type[Memory]) -> None:
         self.path = path
+        self._kind = kind
 
-    def load(self) -> State | None:
+    def load(self) -> Memory | None:
         """The saved state; None on a first start or when the file is damaged."""
         try:
-            return msgspec.msgpack.decode(self.path.read_bytes(), type=State)
+            return msgspec.msgpack.decode(self.path.read_bytes(), type=self._kind)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
 
-    def save(self, state: State) -> None:
+    def save(self, state: Memory) -> None:
         """Replace the file as a whole."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         aside = self.path.with_suffix(".new")

@@ -8,6 +8,6 @@ ones.
 """
 
 from core.demo.fleet import demo_changes
-from core.demo.source import HISTORY_S, demo_source, fleet_epoch, is_over
+from core.demo.source import HISTORY_S, demo_langfuse, demo_source, fleet_epoch, is_over
 
-__all__ = ["HISTORY_S", "demo_changes", "demo_source", "fleet_epoch", "is_over"]
+__all__ = ["HISTORY_S", "demo_changes", "demo_langfuse", "demo_source", "fleet_epoch", "is_over"]

@@ -200,7 +200,7 @@ class LangfuseSource:
         *,
         cursor: str | None = None,
         limit: int | None = None,
-        **filters: str,
+        filters: Mapping[str, str] | None = None,
     ) -> Page:
         """One page of a list, filters resent with every one.
 
@@ -214,7 +214,7 @@ class LangfuseSource:
         SourceLimited, SourceMissing, SourceStatus, SourceTimeout, SourceContract
             What the answer was instead of a page.
         """
-        params: dict[str, str | int | list[str]] = {**feed.params, **filters}
+        params: dict[str, str | int | list[str]] = {**feed.params, **(filters or {})}
         params["limit"] = feed.limit if limit is None else min(limit, feed.limit)
         if window is not None:
             params[feed.start], params[feed.end] = _iso(window[0]), _iso(window[1])

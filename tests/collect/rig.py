@@ -10,7 +10,7 @@ import numpy as np
 from core.cache.inbox import Inbox
 from core.cache.store import Store
 from core.collect.follow import PrometheusCollector
-from core.collect.state import StateFile
+from core.collect.state import State, StateFile
 from core.config import Settings
 from core.domain.records import Floats
 from core.domain.scope import Scope
@@ -75,7 +75,7 @@ class Rig:
             **settings,  # type: ignore[arg-type]
         )
         self.inbox = Inbox(self.settings.home / "inbox")
-        self.state_file = StateFile(self.settings.home / "prometheus.state")
+        self.state_file = StateFile(self.settings.home / "prometheus.state", State)
         self._store: Store | None = None
 
     def collector(

@@ -20,7 +20,7 @@ import requests
 from core.cache.inbox import Inbox
 from core.cache.store import Store
 from core.collect.follow import PrometheusCollector
-from core.collect.state import StateFile
+from core.collect.state import State, StateFile
 from core.config import Settings
 from core.domain.scope import Scope
 from core.named_queries import prometheus_queries, render_promql
@@ -135,7 +135,7 @@ def replay(prometheus_url: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     settings = Settings(_env_file=None, prometheus_url=prometheus_url, data_dir=home)
     inbox = Inbox(home / "inbox")
     source = PrometheusSource(settings)
-    collector = PrometheusCollector(settings, source, inbox, StateFile(home / "state"))
+    collector = PrometheusCollector(settings, source, inbox, StateFile(home / "state", State))
     collector.collect_range(START, END)
     source.close()
     store = Store(home / "cache.duckdb")

@@ -19,7 +19,7 @@ import pytest
 
 from core.cache.inbox import Inbox
 from core.cache.tables import KEYS, TABLES
-from core.collect.state import StateFile
+from core.collect.state import State, StateFile
 from tests.faults.served import ServedPrometheus
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,7 +67,7 @@ class Site:
     @property
     def settled(self) -> int:
         """How far the collector has remembered to have read; 0 before it has."""
-        state = StateFile(self.home / "collectors" / "prometheus.state").load()
+        state = StateFile(self.home / "collectors" / "prometheus.state", State).load()
         return state.settled if state else 0
 
     def collector(self) -> Process:

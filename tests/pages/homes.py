@@ -12,7 +12,7 @@ from core.cache.store import Store
 from core.catalogue import INSTRUMENTS, Kind
 from core.collect.__main__ import DemoCollector
 from core.collect.follow import SOURCE
-from core.collect.state import StateFile
+from core.collect.state import State, StateFile
 from core.config import Settings
 from core.demo import HISTORY_S, demo_source, fleet_epoch
 from core.domain.records import stable_id
@@ -60,7 +60,7 @@ def fill_from_demo(folder: Path, *, now: float) -> Filled:
         settings,
         demo_source(settings, clock=lambda: now),
         inbox,
-        StateFile(settings.home / "collectors" / f"{SOURCE}.state"),
+        StateFile(settings.home / "collectors" / f"{SOURCE}.state", State),
         clock=lambda: now,
     )
     while collector.step():
