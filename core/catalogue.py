@@ -171,10 +171,21 @@ _ENTRIES = (
         "gateway recorded with a measured cached count.",
         population="Requests seen by the gateway that carry usage.",
         weighting="by input token",
-        query="source_states",
+        query="gateway_usage",
         numerator="cached input tokens",
         denominator="input tokens",
-        unknown_when="no request source is connected",
+        unknown_when="no request source is connected, or no request of the window has a measured "
+        "cached count",
+        caveats=(
+            (
+                "Only requests whose cached count was measured, in numerator and denominator. A "
+                "missing count is not 0, and a 0 of a sender that also writes 0 for missing is not "
+                "one either."
+            ),
+            "A proxy's own estimate (cancelled streams) counts as unknown.",
+            "vLLM's cached count holds local and external KV together.",
+            "Requests belong to the window by their start, engine tokens by their scrape.",
+        ),
         not_read_as="the engine's ratio: missing usage, other providers, retries and external KV "
         "make them differ",
         reference="Langfuse usageDetails contract",
@@ -187,11 +198,32 @@ _ENTRIES = (
         definition="Mean over requests of cached input divided by total input of that request.",
         population="Requests with a measured cached count.",
         weighting="by request",
-        query="source_states",
+        query="gateway_usage",
         numerator="sum of request ratios",
         denominator="requests",
-        unknown_when="no request source is connected",
+        unknown_when="no request source is connected, or no request of the window has a measured "
+        "cached count",
+        caveats=(
+            "Exactly 1.0 is no ordinary local reuse: at least one token is always computed.",
+        ),
         not_read_as="the token share: a short request weighs as much as a long one",
+        reference="Langfuse usageDetails contract",
+    ),
+    Metric(
+        key="gateway_input_tokens",
+        label="Input tokens at the gateway",
+        unit=Unit.TOKENS,
+        concept=Concept.GATEWAY,
+        definition="Input tokens of the requests that the gateway recorded with usage, whether "
+        "their cached count is known or not.",
+        population="Requests seen by the gateway that carry usage.",
+        weighting="by input token",
+        query="gateway_usage",
+        unknown_when="no request source is connected, or no request carries usage",
+        caveats=(
+            "Attempts that timed out or were abandoned leave no usage, though engines worked.",
+        ),
+        not_read_as="the engines' prompt tokens",
         reference="Langfuse usageDetails contract",
     ),
     Metric(

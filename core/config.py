@@ -202,6 +202,15 @@ class Settings(BaseSettings):
         """Whether nothing is configured and the demo runs."""
         return self.prometheus_url is None and self.langfuse_address is None
 
+    @property
+    def connected(self) -> tuple[str, ...]:
+        """Names of the sources that are configured; the demo has both."""
+        given = {
+            "prometheus": self.prometheus_url is not None,
+            "langfuse": self.langfuse_address is not None,
+        }
+        return tuple(name for name, is_given in given.items() if is_given or self.demo)
+
     @cached_property
     def home(self) -> Path:
         """Folder of everything that is written; the demo has one of its own."""

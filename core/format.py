@@ -4,7 +4,7 @@ from datetime import datetime, tzinfo
 from math import inf, isfinite
 
 from core.catalogue import METRICS, Unit
-from core.domain.reading import Coverage, Reading
+from core.domain.reading import Coverage, Reading, Reported
 from core.messages import say
 
 SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -106,9 +106,11 @@ def difference(change: float, unit: Unit) -> str:
     return sign + amount(abs(change), unit)
 
 
-def coverage(value: Coverage) -> str:
-    """How much was observed, in words."""
+def coverage(value: Coverage | Reported) -> str:
+    """How much was observed, or how many requests reported it, in words."""
     share = value.share
+    if isinstance(value, Reported):
+        return say("coverage.reported", n=quantity(value.reported), of=quantity(value.requests))
     if share is None:
         return say("coverage.nothing_expected")
     engines = say("coverage.engines", seen=value.engines, expected=value.engines_expected)

@@ -37,8 +37,12 @@ TEXTS: dict[str, str] = {
     "why.not_connected": "This source is not connected yet.",
     "why.contract_error": "The sums cannot be true (hits above lookups, or a negative increase). "
     "The number is withheld; see the engines named below.",
-    "why.gateway": "Comes from requests recorded by the gateway. No request source is connected "
-    "in this version, so there is nothing to show and nothing is assumed.",
+    "reason.not_measured": "not measured",
+    "why.not_measured": "No request in this window has a measured cached count. Data health says "
+    "which senders report it, and the doctor what to switch on.",
+    "why.gateway": "Comes from requests recorded by the gateway. No request source is connected: "
+    "set PREFIXWATCH_LANGFUSE_URL, ..._PUBLIC_KEY and ..._SECRET_KEY.",
+    "coverage.reported": "{n} of {of} requests reported it",
     # coverage and age
     "coverage.engines": "{seen} of {expected} engines",
     "coverage.observed": "{engines}, {share} of the window observed",
@@ -48,7 +52,9 @@ TEXTS: dict[str, str] = {
     "no_limit": "no limit",
     "freshness.engines": "Engines: newest sample {age}",
     "freshness.none": "Engines: no sample yet",
-    "freshness.requests": "Requests: not connected",
+    "freshness.requests": "Requests: newest {age}",
+    "freshness.no_requests": "Requests: none yet",
+    "freshness.requests_off": "Requests: not connected",
     "freshness.covered": "{seen} of {all} engines fresh",
     "freshness.window": "{start} to {end} ({zone}), whole {cells}",
     "cells.60": "minutes",
@@ -60,7 +66,8 @@ TEXTS: dict[str, str] = {
     "scope.pod": "Pod",
     "scope.engine": "Engine rank",
     "scope.arm": "Arm",
-    "scope.arm_help": "Arms come with request data. No request source is connected yet.",
+    "scope.arm_help": "Arms come with requests, from the metadata key or tag `arm`. They narrow "
+    "the request side only: an engine serves all arms.",
     "scope.range": "Range",
     "scope.compare": "Compare with",
     "scope.refresh": "Refresh",
@@ -227,14 +234,18 @@ TEXTS: dict[str, str] = {
     "notice.inflated_one": "{name} ({factor} per prompt token, cached share {cached})",
     "notice.broken": "Contract error on {names}: more hits than lookups. Left out of the fleet's "
     "sums.",
-    "notice.source": "Prometheus: {title} ({detail}). {next_step} {shown}",
+    "notice.source": "{source}: {title} ({detail}). {next_step} {shown}",
     "notice.shown": "Shown is what was collected before; the newest sample is {age} old.",
     "notice.shown_none": "Nothing was collected in this scope before.",
-    "notice.silent": "The collector has not reported for {age}. It is started again by itself; "
+    "notice.silent": "{source}: the collector has not reported for {age}. It is started again by itself; "
     "see Data health.",
     "notice.not_merging": "What the collector reads cannot be written to the cache, and waits in "
     "the inbox: {why}. Check the disk of the data folder.",
-    "notice.backfill": "Reading history: {progress}{left}.",
+    "notice.backfill": "{source}: reading history, {progress}{rows}{left}.",
+    "notice.rows": ", {n} rows",
+    "source.prometheus": "Engines (Prometheus)",
+    "source.langfuse": "Requests (Langfuse)",
+    "source.langfuse export": "Requests (Langfuse export files)",
     "notice.left": ", about {left} to go",
     "notice.empty": "No engine data yet. The collector is reading from Prometheus; the first "
     "numbers appear within a minute. If nothing comes, Data health says why.",
@@ -260,9 +271,65 @@ TEXTS: dict[str, str] = {
     "state.gone": "gone since {age}",
     # hit ratio page
     "hit.definitions": "Three ratios that are never one",
-    "hit.reconcile": "Do the counters agree?",
-    "hit.reconcile_note": "Engine side only. The step from engine to gateway tokens needs a "
-    "request source.",
+    "hit.counters": "Do the engines' counters agree?",
+    "hit.reconcile": "From the engines' tokens to the measured share",
+    "hit.reconcile_off": "The step from the engines' tokens to the gateway's needs a request "
+    "source: set PREFIXWATCH_LANGFUSE_URL, ..._PUBLIC_KEY and ..._SECRET_KEY.",
+    "hit.reconcile_note": "Requests belong to the window by their start, engine tokens by their "
+    "scrape, so edges of a busy window differ by what was under way.",
+    "step.engines": "Prompt tokens of the engines",
+    "step.choices": "Counted again for further answers (n > 1)",
+    "step.not_seen": "Not in any request with usage",
+    "step.gateway": "Input tokens at the gateway",
+    "step.not_reported": "Cached count not reported",
+    "step.unproven": "Cached 0 that nothing proves",
+    "step.estimates": "The proxy's own estimates",
+    "step.measured": "Input tokens with a measured count",
+    "step.why.engines": "vllm:prompt_tokens over the window.",
+    "step.why.choices": "An engine counts the prompt once for each answer, usage once.",
+    "step.why.not_seen": "Timeouts, abandoned and retried attempts, other clients, requests under "
+    "way at the edges. A gateway may also serve tokens that these engines never saw.",
+    "step.why.gateway": "All requests that carry usage.",
+    "step.why.not_reported": "The engine runs without --enable-prompt-tokens-details, or the "
+    "sender drops the count.",
+    "step.why.unproven": "This sender also writes 0 where nothing was reported; its usage_object "
+    "would tell.",
+    "step.why.estimates": "Cancelled and broken streams: counted by the proxy, cached part "
+    "unknown.",
+    "step.why.measured": "The denominator of the gateway cached share.",
+    "step.none": "none",
+    "note.without_usage": "Attempts without usage: {kinds}. Engines may have worked on them; "
+    "nobody counted their tokens.",
+    "note.kind": "{n} {kind}",
+    "note.no_without_usage": "Every attempt carries usage.",
+    "note.violations": "{n} attempts break a usage contract and are in no sum; Data health lists "
+    "them.",
+    "note.exact_one": "Exactly 1.0: {n} of {of} measured requests. At least one token is always "
+    "computed, so this is no ordinary local reuse.",
+    "note.further": "{n} further attempts of a logical request (retries, fallbacks). Attempts seen "
+    "are a lower bound.",
+    "note.unattributed": "{n} of {of} attempts name no engine; they are in the fleet's sums only.",
+    "note.external": "External KV gave {tokens} of the engines' cached tokens; usage counts them "
+    "as cached too.",
+    "error.connection": "lost connections",
+    "error.timeout": "timeouts",
+    "error.cancelled": "cancelled",
+    "error.rate_limit": "rate limited",
+    "error.bad_request": "refused as bad requests",
+    "error.auth": "refused for their keys",
+    "error.other": "other errors",
+    "error.none": "without an error",
+    "col.step": "Step",
+    "col.tokens": "Tokens",
+    "col.cached_tokens": "Of them cached",
+    "col.requests": "Requests",
+    "col.meaning": "What it is",
+    "col.gateway_share": "Gateway share",
+    "col.gateway_input": "Gateway input",
+    "table.no_model": "(no model named)",
+    "table.unattributed": "(requests that name no engine)",
+    "legend.gateway": "gateway share",
+    "chart.reconcile_axis": "tokens",
     # data health page
     "health.sources": "Sources",
     "health.collector": "Collector",
@@ -281,9 +348,9 @@ TEXTS: dict[str, str] = {
     "health.cache_empty": "The cache is empty.",
     "health.langfuse": "Requests (Langfuse)",
     "health.langfuse_step": "This version reads engines only.",
-    "collector.running": "running as process {pid}, started {age}, {restarts} restarts",
-    "collector.waiting": "not running; next start in {wait}. It ended with status {status}.",
-    "collector.off": "not started by this app (PREFIXWATCH_COLLECTOR=false); batches from "
+    "collector.running": "{source}: running as process {pid}, started {age}, {restarts} restarts",
+    "collector.waiting": "{source}: not running; next start in {wait}. It ended with status {status}.",
+    "collector.off": "{source}: not started by this app (PREFIXWATCH_COLLECTOR=false); batches from "
     "elsewhere are merged.",
     # errors
     "error.retry": "Try again",

@@ -42,7 +42,7 @@ class CollectorState:
 
 
 class Runtime:
-    """Owns the cache file, merges the inbox, keeps one collector alive.
+    """Owns the cache file, merges the inbox, keeps a collector alive for each source.
 
     Raises
     ------
@@ -61,10 +61,15 @@ class Runtime:
         self.merge_trouble: str | None = None
         """Why batches wait unmerged; None while merging works."""
         self._stop = threading.Event()
-        self._supervisor = Supervisor(settings, self._stop)
+        self._supervisors = {
+            name: Supervisor(name, settings, self._stop) for name in settings.connected
+        }
         self._threads = [
             threading.Thread(target=self._merge_forever, name="merge", daemon=True),
-            threading.Thread(target=self._supervisor.run, name="supervisor", daemon=True),
+            *(
+                threading.Thread(target=one.run, name=f"supervisor-{name}", daemon=True)
+                for name, one in self._supervisors.items()
+            ),
         ]
 
     def start(self) -> None:
@@ -81,9 +86,9 @@ class Runtime:
         self.store.close()
 
     @property
-    def collector(self) -> CollectorState:
-        """How the collector stands."""
-        return self._supervisor.state
+    def collectors(self) -> dict[str, CollectorState]:
+        """How the collector of each source stands."""
+        return {name: one.state for name, one in self._supervisors.items()}
 
     def _merge_forever(self) -> None:
         while not self._stop.wait(MERGE_EVERY_S):
@@ -96,9 +101,10 @@ class Runtime:
 
 
 class Supervisor:
-    """Keeps one `python -m core.collect --follow` alive, waiting longer after each failure."""
+    """Keeps the collector of one source alive, waiting longer after each failure."""
 
-    def __init__(self, settings: Settings, stop: threading.Event) -> None:
+    def __init__(self, source: str, settings: Settings, stop: threading.Event) -> None:
+        self._source = source
         self._settings = settings
         self._stop = stop
         self.state = CollectorState(enabled=settings.collector)
@@ -118,8 +124,8 @@ class Supervisor:
 
     def _run_once(self, began: float, restarts: int) -> int:
         command = [sys.executable, "-m", "core.collect", "--follow"]
-        command += ["--supervised", str(os.getpid())]
-        path = self._settings.home / "collectors" / "collector.log"
+        command += ["--source", self._source, "--supervised", str(os.getpid())]
+        path = self._settings.home / "collectors" / f"{self._source}.log"
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = "ab" if not path.exists() or path.stat().st_size < LOG_BYTES else "wb"
         environment = os.environ | {

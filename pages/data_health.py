@@ -15,7 +15,7 @@ def health() -> None:
     ui.heading(say("health.sources"))
     ui.sources_table(view)
     ui.heading(say("health.collector"))
-    ui.collector_line()
+    ui.collector_lines()
     ui.heading(say("health.engines"))
     ui.targets_table(view)
     left, right = ui.grid("tables", 2, 3)

@@ -1,7 +1,5 @@
 """Hit ratio: the three ratios, the counters behind them, and whether they agree."""
 
-import streamlit as st
-
 from core import charts, ui
 from core.messages import say
 from core.views.hit_ratio import HitRatioView, build
@@ -14,10 +12,13 @@ if not ui.nothing_to_show(view.fleet):
     ui.heading(
         say("hit.definitions"), "engine_hit_ratio", "gateway_cached_share", "request_cached_ratio"
     )
-    ui.reading_tiles(view.fleet, view.ratios, changes=(view.change, None, None))
+    ui.reading_tiles(view.fleet, view.ratios, changes=view.changes)
+
+    ui.heading(say("hit.reconcile"), "gateway_cached_share", "prompt_tokens", "gateway_input_tokens")
+    ui.reconciliation(view)
 
     ui.heading(
-        say("hit.reconcile"),
+        say("hit.counters"),
         "lookup_inflation",
         "cached_prompt_ratio",
         "external_hit_ratio",
@@ -26,12 +27,16 @@ if not ui.nothing_to_show(view.fleet):
         "prompt_tokens",
     )
     ui.reading_tiles(view.fleet, (*view.checks, *view.tokens))
-    st.caption(say("hit.reconcile_note"))
 
     left, right = ui.grid("lines", 1, 1)
     with left:
-        ui.heading(say("chart.hit_ratio"), "engine_hit_ratio", "external_hit_ratio")
-        ui.chart("hit_ratio", charts.hit_ratio(axis, view.engine_line, view.external_line))
+        ui.heading(
+            say("chart.hit_ratio"), "engine_hit_ratio", "gateway_cached_share", "external_hit_ratio"
+        )
+        ui.chart(
+            "hit_ratio",
+            charts.hit_ratio(axis, view.engine_line, view.gateway_line, view.external_line),
+        )
     with right:
         ui.heading(say("chart.inflation"), "lookup_inflation")
         ui.chart("inflation", charts.inflation(axis, view.inflation_line))

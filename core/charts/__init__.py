@@ -6,6 +6,7 @@ from core.charts.frame import short_list
 from core.charts.heat import heat
 from core.charts.marks import lever_letters
 from core.charts.palette import COLOURS
+from core.charts.waterfall import waterfall
 
 __all__ = [
     "COLOURS",
@@ -19,4 +20,5 @@ __all__ = [
     "pressure",
     "short_list",
     "ttft",
+    "waterfall",
 ]

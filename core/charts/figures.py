@@ -22,11 +22,17 @@ SMALLEST_S = 0.0005
 
 
 def hit_ratio(
-    axis: TimeAxis, engine: Sequence[Reading], external: Sequence[Reading] = ()
+    axis: TimeAxis,
+    engine: Sequence[Reading],
+    gateway: Sequence[Reading] = (),
+    external: Sequence[Reading] = (),
 ) -> go.Figure:
-    """Engine hit ratio over time, the external connector's beside it where it has traffic."""
+    """Engine hit ratio over time; the gateway's share and the external connector's ratio
+    beside it where there is any."""
     figure = go.Figure()
     figure.add_trace(_ratio_line(axis, engine, say("legend.local"), Concept.ENGINE))
+    if any(r.known for r in gateway):
+        figure.add_trace(_ratio_line(axis, gateway, say("legend.gateway"), Concept.GATEWAY))
     if any(r.known for r in external):
         figure.add_trace(_ratio_line(axis, external, say("legend.external"), Concept.EXTERNAL))
     time_layout(figure, axis, say("axis.hit_ratio"), quiet=engine)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core.cache.inbox import Inbox
 from core.cache.store import Store
-from core.collect.collectors import BUILDERS, Collector, connected
+from core.collect.collectors import BUILDERS, Collector
 from core.collect.requests.exports import read_exports
 from core.config import Settings, load_settings
 from core.errors import CollectorBusyError, DashboardError
@@ -62,7 +62,7 @@ def _collect(settings: Settings, inbox: Inbox, args: argparse.Namespace) -> None
             failures.append(error)
             stop.set()
 
-    names = args.source or connected(settings)
+    names = args.source or settings.connected
     threads = [threading.Thread(target=run, args=[name], name=name) for name in names]
     for thread in threads:
         thread.start()

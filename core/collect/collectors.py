@@ -92,15 +92,6 @@ BUILDERS: dict[str, Callable[[Settings, Inbox], AbstractContextManager[Collector
 }
 
 
-def connected(settings: Settings) -> list[str]:
-    """Names of the sources that are configured; the demo has both."""
-    wanted = {
-        follow.SOURCE: settings.prometheus_url is not None,
-        LANGFUSE: settings.langfuse_address is not None,
-    }
-    return [name for name, given in wanted.items() if given or settings.demo]
-
-
 def _as_demo(settings: Settings) -> Settings:
     days = timedelta(seconds=HISTORY_S) / timedelta(days=1)
     return settings.model_copy(update={"backfill_days": days})

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
-from core.domain.reading import Coverage, Reading, Reason
+from core.domain.reading import Coverage, Reading, Reason, Reported
 
 
 def ratio_of_sums(
@@ -12,7 +12,7 @@ def ratio_of_sums(
     numerator: float | None,
     denominator: float | None,
     *,
-    coverage: Coverage | None = None,
+    coverage: Coverage | Reported | None = None,
     restarted: int = 0,
     absent: Reason = Reason.NOT_EXPORTED,
     quiet: Reason = Reason.NO_TRAFFIC,

@@ -19,6 +19,7 @@ class Reason(StrEnum):
     CACHING_OFF = "caching_off"
     NO_ENGINE = "no_engine"
     NOT_CONNECTED = "not_connected"
+    NOT_MEASURED = "not_measured"
     CONTRACT_ERROR = "contract_error"
 
 
@@ -62,6 +63,23 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class Reported:
+    """How many requests carried what was asked for, of how many that were seen."""
+
+    reported: int
+    requests: int
+
+    @property
+    def share(self) -> float | None:
+        """Reported over seen; None when nothing was seen.
+
+        >>> Reported(1, 4).share
+        0.25
+        """
+        return self.reported / self.requests if self.requests > 0 else None
+
+
+@dataclass(frozen=True)
 class Reading:
     """One value of one catalogue metric, or unknown with its reason.
 
@@ -90,7 +108,7 @@ class Reading:
     reason: Reason | None = None
     numerator: float | None = None
     denominator: float | None = None
-    coverage: Coverage | None = None
+    coverage: Coverage | Reported | None = None
     low: float | None = None
     high: float | None = None
     restarted: int = 0

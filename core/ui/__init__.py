@@ -11,14 +11,13 @@ from core.ui.frame import (
     heading,
     moving,
     nothing_to_show,
-    notices,
     shown_errors,
     time_axis,
     view,
 )
 from core.ui.health import (
     cache_line,
-    collector_line,
+    collector_lines,
     coverage_table,
     exports_table,
     health_notices,
@@ -27,6 +26,8 @@ from core.ui.health import (
     targets_table,
 )
 from core.ui.levers import changes_table, lever_form
+from core.ui.notices import notices
+from core.ui.reconciliation import reconciliation
 from core.ui.tables import engines_table, groups_table, ttft_note
 from core.ui.tiles import reading_tiles, tiles
 
@@ -34,7 +35,7 @@ __all__ = [
     "cache_line",
     "changes_table",
     "chart",
-    "collector_line",
+    "collector_lines",
     "coverage_table",
     "engines_table",
     "exports_table",
@@ -50,6 +51,7 @@ __all__ = [
     "nothing_to_show",
     "notices",
     "reading_tiles",
+    "reconciliation",
     "shown_errors",
     "sources_table",
     "targets_table",

@@ -14,22 +14,20 @@ from core import format as fmt
 from core import runtime
 from core.cache.store import Store
 from core.catalogue import METRICS, Metric
-from core.charts import TimeAxis, short_list
+from core.charts import TimeAxis
 from core.domain.reading import QUIET_REASONS, Reading
 from core.domain.scope import Scope
 from core.errors import DashboardError
 from core.messages import say
 from core.named_queries import cache_queries, prometheus_queries, render_promql
 from core.ui.scope_bar import current_scope, refresh_every, scope_bar
-from core.ui.style import STYLE, escaped
+from core.ui.style import STYLE, escaped, plain
 from core.views.fleet import Fleet
-from core.views.sums import Inflated
 
 View = TypeVar("View")
 Build = Callable[[Store, Scope, float], View]
 TICK_S = 5
 FRESH_S = 90.0
-SILENT_S = 60.0
 
 
 @contextmanager
@@ -38,7 +36,7 @@ def shown_errors() -> Iterator[None]:
     try:
         yield
     except DashboardError as error:
-        st.error(f"**{_plain(error.title)}.** {_plain(error.detail)}\n\n{_plain(error.next_step)}")
+        st.error(f"**{plain(error.title)}.** {plain(error.detail)}\n\n{plain(error.next_step)}")
         st.button(say("error.retry"), key=f"retry_{type(error).__name__}")
 
 
@@ -105,7 +103,7 @@ def freshness(fleet: Fleet) -> None:
         if newest is not None
         else say("freshness.none"),
         say("freshness.covered", seen=fresh, all=len(here)),
-        say("freshness.requests"),
+        _requests(fleet),
         say(
             "freshness.window",
             start=fmt.clock(fleet.window.start, axis.zone, day=True),
@@ -117,56 +115,17 @@ def freshness(fleet: Fleet) -> None:
     st.html('<div class="pw-fresh">' + " · ".join(escaped(part) for part in parts) + "</div>")
 
 
-def notices(fleet: Fleet, *, inflated: Sequence[Inflated] = (), broken: Sequence[str] = ()) -> None:
-    """What the reader must know before believing a number."""
-    source = fleet.prometheus
-    if source is not None and not source.ok:
-        newest = fleet.newest_sample_at
-        st.warning(
-            _plain(
-                say(
-                    "notice.source",
-                    title=source.title or "",
-                    detail=source.detail or "",
-                    next_step=source.next_step or "",
-                    shown=say("notice.shown", age=fmt.seconds(fleet.now - newest))
-                    if newest is not None
-                    else say("notice.shown_none"),
-                )
-            )
-        )
-    elif source is not None and source.state == "backfilling" and source.progress is not None:
-        left = say("notice.left", left=fmt.seconds(source.left_s)) if source.left_s else ""
-        st.progress(
-            min(max(source.progress, 0.0), 1.0),
-            say("notice.backfill", progress=f"{source.progress * 100:.0f} %", left=left),
-        )
-    if source is not None and fleet.now - source.checked_at > SILENT_S and _collects():
-        st.warning(say("notice.silent", age=fmt.seconds(fleet.now - source.checked_at)))
-    if (trouble := runtime.running().merge_trouble) is not None:
-        st.error(_plain(say("notice.not_merging", why=trouble)))
-    if broken:
-        st.error(_plain(say("notice.broken", names=short_list(broken))))
-    if inflated:
-        names = [
-            say(
-                "notice.inflated_one",
-                name=one.name,
-                factor=fmt.reading(one.factor),
-                cached=fmt.reading(one.cached_prompt_ratio),
-            )
-            for one in inflated
-        ]
-        st.warning(_plain(say("notice.inflated", engines=short_list(names))))
-
-
-def _collects() -> bool:
-    return runtime.running().settings.collector
+def _requests(fleet: Fleet) -> str:
+    if fleet.requests is None:
+        return say("freshness.requests_off")
+    if fleet.newest_request_at is None:
+        return say("freshness.no_requests")
+    return say("freshness.requests", age=fmt.age(fleet.now - fleet.newest_request_at))
 
 
 def nothing_to_show(fleet: Fleet) -> bool:
     """Say why a page is empty; True when it is."""
-    if fleet.engines:
+    if fleet.engines or fleet.newest_request_at is not None:
         return False
     never = fleet.prometheus is None or fleet.prometheus.read_to is None
     st.info(say("notice.empty") if never else say("notice.empty_scope"))
@@ -205,7 +164,7 @@ def _explain(metric: Metric) -> None:
     if metric.not_read_as:
         lines.append(say("info.not", text=metric.not_read_as))
     lines.append(say("info.reference", text=metric.reference))
-    st.markdown("\n\n".join(_plain(line, bold=i == 0) for i, line in enumerate(lines)))
+    st.markdown("\n\n".join(plain(line, bold=i == 0) for i, line in enumerate(lines)))
     if metric.promql:
         st.caption(say("info.promql"))
         st.code(_promql(metric.promql), language="promql", wrap_lines=True)
@@ -236,12 +195,3 @@ def chart(key: str, figure: go.Figure, reading: Reading | None = None) -> None:
         )
         return
     st.plotly_chart(figure, key=key, config={"displayModeBar": False, "responsive": True})
-
-
-def _plain(text: str, *, bold: bool = False) -> str:
-    """Text from outside as Markdown that means nothing but itself."""
-    if bold:
-        return text
-    for mark in "\\`*_{}[]<>#|~$:":
-        text = text.replace(mark, "\\" + mark)
-    return text

@@ -60,16 +60,21 @@ def sources_table(view: DataHealthView) -> None:
     table("sources", columns, rows)
 
 
-def collector_line() -> None:
-    """How the supervised collector process stands."""
-    state = runtime.running().collector
+def collector_lines() -> None:
+    """How the supervised collector processes stand."""
+    for name, state in runtime.running().collectors.items():
+        _collector_line(say(f"source.{name}"), state)
+
+
+def _collector_line(source: str, state: runtime.CollectorState) -> None:
     now = time.time()
     if not state.enabled:
-        st.caption(say("collector.off"))
+        st.caption(say("collector.off", source=source))
     elif state.pid is not None and state.started_at is not None:
         st.caption(
             say(
                 "collector.running",
+                source=source,
                 pid=state.pid,
                 age=fmt.age(now - state.started_at),
                 restarts=state.restarts,
@@ -79,6 +84,7 @@ def collector_line() -> None:
         st.warning(
             say(
                 "collector.waiting",
+                source=source,
                 wait=fmt.seconds(max(0.0, state.next_start_at - now)),
                 status=state.last_status,
             )

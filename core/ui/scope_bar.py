@@ -44,7 +44,8 @@ def scope_bar() -> None:
     scope, wrong = from_query(_query())
     if wrong:
         st.warning(say("scope.wrong", names=", ".join(wrong)))
-    choices = runtime.running().store.read("scope_choices", {})
+    store = runtime.running().store
+    choices, requests = store.read("scope_choices", {}), store.read("request_choices", {})
     columns = st.columns([1, 1, 1.3, 1.3, 0.8, 0.8, 1, 1.1, 0.7])
     for column, (name, field) in zip(columns, COLUMN_OF.items(), strict=False):
         chosen = getattr(scope, name)
@@ -54,16 +55,14 @@ def scope_bar() -> None:
             for row in choices
             if all(getattr(row, COLUMN_OF[k]) == v for k, v in others.items())
         ]
+        found = [getattr(row, field) for row in fitting]
+        if name == "model":
+            found += [row.model for row in requests]
         with column:
-            _select(name, _options((getattr(row, field) for row in fitting), chosen), chosen or ALL)
+            _select(name, _options(found, chosen), chosen or ALL)
     with columns[5]:
-        st.selectbox(
-            say("scope.arm"),
-            [ALL],
-            format_func=lambda _: say("scope.all"),
-            disabled=True,
-            help=say("scope.arm_help"),
-        )
+        arms = [row.arm for row in requests]
+        _select("arm", _options(arms, scope.arm), scope.arm or ALL, help_text=say("scope.arm_help"))
     with columns[6]:
         fixed = scope.start is not None
         _select("range", [*RANGES, FIXED], FIXED if fixed else scope.range, prefix="range.")
@@ -86,7 +85,14 @@ def _options(values: Iterable[str | None], chosen: str | None) -> list[str]:
     return [ALL, *sorted(found)]
 
 
-def _select(name: str, options: list[str], chosen: str, *, prefix: str | None = None) -> None:
+def _select(
+    name: str,
+    options: list[str],
+    chosen: str,
+    *,
+    prefix: str | None = None,
+    help_text: str | None = None,
+) -> None:
     key = f"scope_{name}"
     st.session_state[key] = chosen
 
@@ -98,7 +104,13 @@ def _select(name: str, options: list[str], chosen: str, *, prefix: str | None = 
         return say(prefix + option) if prefix else option
 
     st.selectbox(
-        say(f"scope.{name}"), options, key=key, format_func=words, on_change=_chosen, args=(name,)
+        say(f"scope.{name}"),
+        options,
+        key=key,
+        format_func=words,
+        on_change=_chosen,
+        args=(name,),
+        help=help_text,
     )
 
 

@@ -55,3 +55,12 @@ STYLE = """<style>
 def escaped(text: object) -> str:
     """Any text as harmless HTML."""
     return escape(str(text), quote=True)
+
+
+def plain(text: str, *, bold: bool = False) -> str:
+    """Text from outside as Markdown that means nothing but itself."""
+    if bold:
+        return text
+    for mark in "\\`*_{}[]<>#|~$:":
+        text = text.replace(mark, "\\" + mark)
+    return text

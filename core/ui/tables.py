@@ -159,6 +159,8 @@ def groups_table(key: str, rows: Sequence[GroupRow]) -> None:
         Column(say("col.cached_prompt"), numeric=True),
         Column(say("col.external"), numeric=True),
         Column(say("col.restarts"), numeric=True),
+        Column(say("col.gateway_share"), numeric=True),
+        Column(say("col.gateway_input"), numeric=True),
     ]
     cells: list[list[Cell]] = [
         [
@@ -171,6 +173,8 @@ def groups_table(key: str, rows: Sequence[GroupRow]) -> None:
             r.cached_prompt_ratio,
             r.external_hit_ratio,
             r.restarted,
+            r.gateway_share,
+            r.gateway_input_tokens,
         ]
         for r in rows
     ]

@@ -7,7 +7,7 @@ import streamlit as st
 from core import format as fmt
 from core.catalogue import METRICS
 from core.charts import COLOURS
-from core.domain.reading import Coverage, Reading, Reason
+from core.domain.reading import Coverage, Reading, Reason, Reported
 from core.domain.scope import Compare
 from core.messages import say
 from core.ui.style import escaped
@@ -79,8 +79,9 @@ def _change(fleet: Fleet, reading: Reading, change: float | None) -> str:
     return f'<div class="d">{escaped(words)} {escaped(against)}</div>'
 
 
-def _coverage(fleet: Fleet, coverage: Coverage) -> str:
-    newest = fleet.newest_sample_at
+def _coverage(fleet: Fleet, coverage: Coverage | Reported) -> str:
+    reported = isinstance(coverage, Reported)
+    newest = fleet.newest_request_at if reported else fleet.newest_sample_at
     words = fmt.coverage(coverage)
     if newest is not None:
         words += ", " + fmt.age(fleet.now - newest).replace(" ", "\u00a0")

@@ -53,6 +53,9 @@ class SourceState:
     title: str | None
     detail: str | None
     next_step: str | None
+    api: str | None
+    rows_read: int | None
+    retry_at: float | None
 
     @property
     def ok(self) -> bool:
@@ -73,6 +76,8 @@ class Fleet:
     gaps: tuple[Gap, ...]
     changes: tuple[LeverMark, ...]
     prometheus: SourceState | None
+    requests: SourceState | None
+    newest_request_at: float | None
     exports: Mapping[str, Mapping[str, frozenset[int]]]
     """Instrument -> state -> engine ids."""
     caching_off: frozenset[int]
@@ -87,8 +92,10 @@ class Fleet:
 
     def absent(self, *instruments: str, engines: Collection[int] | None = None) -> Reason:
         """Why there is no number of these instruments, in scope or of some engines."""
-        if not self.engines:
-            return Reason.NOT_CONNECTED if self.prometheus is None else Reason.NO_ENGINE
+        if self.prometheus is None and not self.engines:
+            return Reason.NOT_CONNECTED
+        if not self.engines or (engines is not None and not engines):
+            return Reason.NO_ENGINE
         here = {engine.engine_id for engine in self.engines} if engines is None else set(engines)
         states = {
             state
@@ -176,6 +183,8 @@ def load_fleet(store: Store, scope: Scope, now: float) -> Fleet:
             _marks(store.read("levers_in_window", params), {e.engine_id: e.name for e in engines})
         ),
         prometheus=prometheus,
+        requests=states.get("langfuse") or states.get("langfuse export"),
+        newest_request_at=store.read("newest_request", {})[0].newest_at,
         exports=_exports(store.read("export_states", params)),
         caching_off=frozenset(r.engine_id for r in store.read("engines_without_caching", {})),
         covered_s=dict(per_engine),

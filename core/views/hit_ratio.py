@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 from core.cache.store import Row, Store
 from core.domain.ratios import change, total
-from core.domain.reading import Reading, Reason
+from core.domain.reading import Reading, Reported
+from core.domain.reconciliation import Line, reconcile
 from core.domain.scope import Scope
+from core.messages import say
 from core.views.fleet import Fleet, load_fleet, query_params
+from core.views.requests import RequestSums, Where, request_params, request_sums, share_line
 from core.views.sums import CacheSums, Inflated, cache_sums, ratio_line
 
 TOKENS = ("queries_tokens", "hits_tokens", "prompt_tokens")
@@ -27,6 +30,24 @@ class GroupRow:
     hits_tokens: Reading
     prompt_tokens: Reading
     restarted: int
+    gateway_share: Reading
+    gateway_input_tokens: Reading
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """What the reconciliation knows only as a count: attempts, not tokens.
+
+    `without_usage` counts attempts that left no usage, by kind of error ('' where
+    they did not fail).
+    """
+
+    without_usage: dict[str, int]
+    violations: int
+    exact_one: Reported
+    unattributed: Reported
+    further_attempts: int
+    external_hits_tokens: float | None
 
 
 @dataclass(frozen=True)
@@ -35,11 +56,14 @@ class HitRatioView:
 
     fleet: Fleet
     ratios: tuple[Reading, ...]
-    change: float | None
+    changes: tuple[float | None, ...]
+    reconciliation: tuple[Line, ...]
+    unexplained: Unexplained
     checks: tuple[Reading, ...]
     tokens: tuple[Reading, ...]
     inflated: tuple[Inflated, ...]
     broken: tuple[str, ...]
+    gateway_line: tuple[Reading, ...]
     engine_line: tuple[Reading, ...]
     external_line: tuple[Reading, ...]
     inflation_line: tuple[Reading, ...]
@@ -52,46 +76,110 @@ def build(store: Store, scope: Scope, now: float) -> HitRatioView:
     """Read the cache for one scope; `now` is seconds since the epoch."""
     fleet = load_fleet(store, scope, now)
     sums = cache_sums(store, fleet)
+    requests = request_sums(store, fleet)
+    ratios = _ratios(sums, requests)
     earlier = fleet.window.earlier(scope.compare)
-    before = cache_sums(store, fleet, earlier).ratio("engine_hit_ratio") if earlier else None
-    hit_ratio = sums.ratio("engine_hit_ratio")
+    before: dict[str, Reading] = {}
+    if earlier is not None:
+        past = (cache_sums(store, fleet, earlier), request_sums(store, fleet, earlier))
+        before = {reading.metric: reading for reading in _ratios(*past)}
     over_time = store.read("hit_ratio_over_time", query_params(scope, fleet.window))
-    by_engine = tuple(_group(sums, e.name, e.model_name, {e.engine_id}) for e in fleet.engines)
     return HitRatioView(
         fleet=fleet,
-        ratios=(
-            hit_ratio,
-            Reading("gateway_cached_share", None, Reason.NOT_CONNECTED),
-            Reading("request_cached_ratio", None, Reason.NOT_CONNECTED),
-        ),
-        change=change(hit_ratio, before),
+        ratios=ratios,
+        changes=tuple(change(reading, before.get(reading.metric)) for reading in ratios),
+        reconciliation=_reconciliation(fleet, sums, requests),
+        unexplained=_unexplained(store, sums, requests),
         checks=tuple(sums.ratio(metric) for metric in CHECKS),
         tokens=tuple(_tokens(sums, metric, None) for metric in TOKENS),
         inflated=sums.inflated(),
         broken=sums.broken("engine_hit_ratio"),
+        gateway_line=share_line(store, fleet),
         engine_line=ratio_line("engine_hit_ratio", fleet.bins, sums.sound_in(over_time)),
         external_line=ratio_line("external_hit_ratio", fleet.bins, over_time),
         inflation_line=ratio_line("lookup_inflation", fleet.bins, over_time),
         heat=_heat(fleet, over_time),
-        by_model=_by_model(fleet, sums),
-        by_engine=by_engine,
+        by_model=_by_model(fleet, sums, requests),
+        by_engine=_by_engine(fleet, sums, requests),
     )
 
 
-def _by_model(fleet: Fleet, sums: CacheSums) -> tuple[GroupRow, ...]:
-    models = sorted({e.model_name for e in fleet.engines}, key=lambda m: (m is None, m or ""))
+def _ratios(sums: CacheSums, requests: RequestSums) -> tuple[Reading, ...]:
+    return (sums.ratio("engine_hit_ratio"), requests.share(), requests.mean_ratio())
+
+
+def _reconciliation(fleet: Fleet, sums: CacheSums, requests: RequestSums) -> tuple[Line, ...]:
+    cached = [r.prompt_cached_tokens for r in sums.rows if r.prompt_cached_tokens is not None]
+    prompt = _tokens(sums, "prompt_tokens", None)
+    if fleet.requests is None and not prompt.known:
+        return ()
+    return reconcile(prompt.value, sum(cached) if cached else None, requests.groups())
+
+
+def _unexplained(store: Store, sums: CacheSums, requests: RequestSums) -> Unexplained:
+    scope, window = sums.fleet.scope, sums.fleet.window
+    tried = store.read("gateway_attempts", request_params(scope, window))[0]
+    external = [r.external_hits_tokens for r in sums.rows if r.external_hits_tokens is not None]
+    without: dict[str, int] = {}
+    for row in requests.rows:
+        if row.usage_status == "none":
+            kind = row.error_kind if row.error_kind is not None else ""
+            without[kind] = without.setdefault(kind, 0) + row.requests
+    measured = requests.count(lambda row: row.usage_status == "measured")
+    everything = requests.count(lambda _: True)
+    return Unexplained(
+        without_usage=dict(sorted(without.items())),
+        violations=requests.count(lambda row: row.usage_status == "violation"),
+        exact_one=Reported(sum(row.exact_one for row in requests.rows), measured),
+        unattributed=Reported(requests.count(lambda row: row.pod is None), everything),
+        further_attempts=tried.attempts - tried.logical_requests,
+        external_hits_tokens=sum(external) if external else None,
+    )
+
+
+def _by_model(fleet: Fleet, sums: CacheSums, requests: RequestSums) -> tuple[GroupRow, ...]:
+    """Models that engines serve or that requests name; one that only one side knows shows so."""
+    models = {e.model_name for e in fleet.engines} | {row.model for row in requests.rows}
     return tuple(
         _group(
             sums,
-            model or "(no model label)",
+            requests,
+            model if model is not None else say("table.no_model"),
             model,
             {e.engine_id for e in fleet.engines if e.model_name == model},
+            lambda row, model=model: row.model == model,  # type: ignore[misc]
         )
-        for model in models
+        for model in sorted(models, key=lambda m: (m is None, m or ""))
     )
 
 
-def _group(sums: CacheSums, name: str, model: str | None, engines: set[int]) -> GroupRow:
+def _by_engine(fleet: Fleet, sums: CacheSums, requests: RequestSums) -> tuple[GroupRow, ...]:
+    """Engines, and what the gateway saw of each where requests name it."""
+    rows = [
+        _group(
+            sums,
+            requests,
+            engine.name,
+            engine.model_name,
+            {engine.engine_id},
+            lambda row, engine=engine: row.engine_id == engine.engine_id,  # type: ignore[misc]
+        )
+        for engine in fleet.engines
+    ]
+    if any(row.engine_id is None for row in requests.rows):
+        name = say("table.unattributed")
+        rows.append(_group(sums, requests, name, None, set(), lambda row: row.engine_id is None))
+    return tuple(rows)
+
+
+def _group(
+    sums: CacheSums,
+    requests: RequestSums,
+    name: str,
+    model: str | None,
+    engines: set[int],
+    where: Where,
+) -> GroupRow:
     hit_ratio = sums.ratio("engine_hit_ratio", engines=engines)
     return GroupRow(
         name=name,
@@ -104,6 +192,8 @@ def _group(sums: CacheSums, name: str, model: str | None, engines: set[int]) -> 
         hits_tokens=_tokens(sums, "hits_tokens", engines),
         prompt_tokens=_tokens(sums, "prompt_tokens", engines),
         restarted=hit_ratio.restarted,
+        gateway_share=requests.share(where),
+        gateway_input_tokens=requests.tokens("gateway_input_tokens", where),
     )
 
 

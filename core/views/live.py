@@ -12,6 +12,7 @@ from core.domain.ratios import change, total
 from core.domain.reading import Coverage, Reading, Reason
 from core.domain.scope import Scope, Window
 from core.views.fleet import Fleet, load_fleet, query_params
+from core.views.requests import RequestSums, request_sums, share_line
 from core.views.sums import CacheSums, Inflated, cache_sums, ratio_line
 
 LOCAL, EXTERNAL, COMPUTED = "local_cache_hit", "external_kv_transfer", "local_compute"
@@ -55,6 +56,7 @@ class LiveView:
     inflated: tuple[Inflated, ...]
     broken: tuple[str, ...]
     hit_ratio: tuple[Reading, ...]
+    gateway_share: tuple[Reading, ...]
     prefill: dict[str, Line]
     kv_usage_max: Line
     kv_usage_mean: Line
@@ -85,6 +87,7 @@ def build(store: Store, scope: Scope, now: float) -> LiveView:
         inflated=current.sums.inflated(),
         broken=current.sums.broken("engine_hit_ratio"),
         hit_ratio=ratio_line("engine_hit_ratio", fleet.bins, current.sums.sound_in(over_time)),
+        gateway_share=share_line(store, fleet),
         prefill={
             metric: tuple(_prefill_rate(current.prefill, source, {b}) for b in fleet.bins)
             for metric, source in PREFILL.items()
@@ -137,6 +140,7 @@ class _Numbers:
 
     fleet: Fleet
     sums: CacheSums
+    requests: RequestSums
     prefill: tuple[Row, ...]
     kv: tuple[Row, ...]
     queue: tuple[Row, ...]
@@ -151,6 +155,7 @@ class _Numbers:
         return cls(
             fleet=fleet,
             sums=cache_sums(store, fleet, window),
+            requests=request_sums(store, fleet, window),
             prefill=tuple(store.read("prefill_by_source", params)),
             kv=tuple(store.read("kv_usage", params)),
             queue=tuple(store.read("queue", params)),
@@ -166,7 +171,7 @@ class _Numbers:
         """The tiles, in order."""
         return (
             self.sums.ratio("engine_hit_ratio"),
-            Reading("gateway_cached_share", None, Reason.NOT_CONNECTED),
+            self.requests.share(),
             self._cached_prefill(),
             self._kv_max(),
             total(

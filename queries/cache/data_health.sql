@@ -1,12 +1,11 @@
 -- name: source_states
 -- params: none
--- returns: source text, state text, checked_at s, read_to s, backfill_from s, progress share, left_s s, clock_skew_s s, title text, detail text, next_step text
--- metrics: gateway_cached_share, request_cached_ratio
+-- returns: source text, state text, checked_at s, read_to s, backfill_from s, progress share, left_s s, clock_skew_s s, title text, detail text, next_step text, api text, rows_read count, retry_at s
 -- One row per source that was ever asked: its newest state. A source that was
 -- never connected has no row.
 select source, state, epoch(checked_at) as checked_at, epoch(read_to) as read_to,
        epoch(backfill_from) as backfill_from, progress, left_s, clock_skew_s, title, detail,
-       next_step
+       next_step, api, rows_read, epoch(retry_at) as retry_at
 from sources
 order by source
 

@@ -1,0 +1,115 @@
+"""Sums of the request side, read once for a window and divided last."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from core.cache.store import Row, Store
+from core.domain.ratios import ratio_of_sums
+from core.domain.reading import Reading, Reason, Reported
+from core.domain.reconciliation import GatewayGroup
+from core.domain.scope import Scope, Window
+from core.views.fleet import Fleet, query_params
+
+MEASURED = "measured"
+Where = Callable[[Row], bool]
+
+
+def request_params(scope: Scope, window: Window) -> dict[str, object]:
+    """Parameters of queries over requests: those of the engines, and the arm."""
+    return query_params(scope, window) | {"arm": scope.arm}
+
+
+@dataclass(frozen=True)
+class RequestSums:
+    """Requests that the gateway recorded in a window, by status and place."""
+
+    fleet: Fleet
+    rows: tuple[Row, ...]
+
+    def share(self, where: Where | None = None) -> Reading:
+        """Cached over total input tokens of the requests with a measured count."""
+        mine = self._mine(where)
+        measured = [row for row in mine if row.usage_status == MEASURED]
+        return ratio_of_sums(
+            "gateway_cached_share",
+            sum(row.cached_tokens for row in measured) if measured else None,
+            sum(row.input_tokens for row in measured) if measured else None,
+            coverage=_reported(measured, mine),
+            absent=self._absent(mine),
+        )
+
+    def mean_ratio(self, where: Where | None = None) -> Reading:
+        """Mean over requests of cached over total input."""
+        mine = self._mine(where)
+        measured = [row for row in mine if row.usage_status == MEASURED]
+        return ratio_of_sums(
+            "request_cached_ratio",
+            sum(row.ratio_sum for row in measured) if measured else None,
+            sum(row.requests for row in measured) if measured else None,
+            coverage=_reported(measured, mine),
+            absent=self._absent(mine),
+        )
+
+    def tokens(self, metric: str, where: Where | None = None) -> Reading:
+        """Input tokens of all requests that carry usage."""
+        mine = self._mine(where)
+        known = [row for row in mine if row.input_tokens is not None]
+        if not known:
+            return Reading(metric, None, self._absent(mine), coverage=_reported(known, mine))
+        return Reading(metric, sum(r.input_tokens for r in known), coverage=_reported(known, mine))
+
+    def groups(self) -> tuple[GatewayGroup, ...]:
+        """What the reconciliation needs of each status."""
+        return tuple(
+            GatewayGroup(
+                row.usage_status,
+                row.usage_reason,
+                row.requests,
+                row.input_tokens,
+                row.cached_tokens,
+                row.choice_tokens,
+                row.choice_requests,
+            )
+            for row in self.rows
+        )
+
+    def count(self, where: Where) -> int:
+        """Attempts for which something holds."""
+        return sum(row.requests for row in self.rows if where(row))
+
+    def _mine(self, where: Where | None) -> list[Row]:
+        return [row for row in self.rows if where is None or where(row)]
+
+    def _absent(self, mine: Sequence[Row]) -> Reason:
+        if self.fleet.requests is None:
+            return Reason.NOT_CONNECTED
+        return Reason.NOT_MEASURED if mine else Reason.NO_TRAFFIC
+
+
+def _reported(those: Sequence[Row], of: Sequence[Row]) -> Reported:
+    return Reported(sum(row.requests for row in those), sum(row.requests for row in of))
+
+
+def request_sums(store: Store, fleet: Fleet, window: Window | None = None) -> RequestSums:
+    """Sums of the fleet's window, or of another window (a comparison)."""
+    params = request_params(fleet.scope, window or fleet.window)
+    return RequestSums(fleet, tuple(store.read("gateway_usage", params)))
+
+
+def share_line(store: Store, fleet: Fleet) -> tuple[Reading, ...]:
+    """The gateway cached share per chart bin."""
+    params = request_params(fleet.scope, fleet.window)
+    found = {int(row.bin): row for row in store.read("gateway_usage_over_time", params)}
+    return tuple(_share_of(found.get(b)) for b in fleet.bins)
+
+
+def _share_of(row: Row | None) -> Reading:
+    if row is None:
+        return Reading("gateway_cached_share", None, Reason.NO_TRAFFIC)
+    return ratio_of_sums(
+        "gateway_cached_share",
+        row.cached_tokens,
+        row.input_tokens,
+        coverage=Reported(row.measured, row.requests),
+        absent=Reason.NOT_MEASURED,
+    )
