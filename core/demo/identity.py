@@ -44,6 +44,16 @@ def _unshifted(key: int, by: int) -> int:
     return found
 
 
+def hexes(keys: Keys) -> list[str]:
+    """Keys as 16 hexadecimal digits each.
+
+    >>> hexes(np.array([255], np.uint64))
+    ['00000000000000ff']
+    """
+    text = keys.astype(">u8").tobytes().hex()
+    return [text[at : at + 16] for at in range(0, len(text), 16)]
+
+
 class Identity:
     """Names of one fleet: they follow from its seed and epoch."""
 
@@ -57,7 +67,7 @@ class Identity:
 
     def hexes(self, topic: str, serials: NDArray[Any]) -> list[str]:
         """Ids of serial numbers, 16 hexadecimal digits each."""
-        return [f"{key:016x}" for key in self.keys(topic, serials).tolist()]
+        return hexes(self.keys(topic, serials))
 
     def serial(self, topic: str, text: str) -> int | None:
         """What an id of 16 hexadecimal digits names; None if it cannot be one."""
