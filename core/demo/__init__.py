@@ -8,11 +8,22 @@ and `source` joins it to the client.
 The same traffic has a request side: `arrivals` draws the requests behind the
 counters, `sessions` says whose they are, `rows` and `evaluators` keep what a
 gateway and its evaluators would know, `gateway` makes them cycle by cycle, and
-`langfuse` answers from them. From there on, all goes the way of real answers.
+`langfuse` answers from them; `truth` tells a test what a reader must find. From
+there on, all goes the way of real answers.
 """
 
 from core.demo.fleet import demo_changes
 from core.demo.langfuse import demo_requests
 from core.demo.source import HISTORY_S, demo_source, fleet_epoch, is_over
+from core.demo.truth import known_requests, known_scores
 
-__all__ = ["HISTORY_S", "demo_changes", "demo_requests", "demo_source", "fleet_epoch", "is_over"]
+__all__ = [
+    "HISTORY_S",
+    "demo_changes",
+    "demo_requests",
+    "demo_source",
+    "fleet_epoch",
+    "is_over",
+    "known_requests",
+    "known_scores",
+]

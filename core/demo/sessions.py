@@ -30,10 +30,9 @@ OVERDUE_MS = 20_000
 NOBODY = -1
 FLAGS = ("rooted", "moved", "last", "over")
 
-_MODELS: tuple[Model, ...] = tuple({engine.model: None for engine in FLEET})
-_HOMES = tuple(dict.fromkeys(engine.instance for engine in FLEET))
-_MODEL_OF = [_MODELS.index(engine.model) for engine in FLEET]
-_HOME_OF = [_HOMES.index(engine.instance) for engine in FLEET]
+_HOME_OF = [engine.instance for engine in FLEET]
+Waiting = dict[str, list[tuple[int, int, "Talk"]]]
+"""Heaps of sessions by the engine they were on: when due, serial number, session."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +137,10 @@ class Conversations:
     """All sessions of the fleet; those that are due are kept by the engine they were on."""
 
     def __init__(self) -> None:
-        self._waiting: list[list[list[tuple[int, int, Talk]]]] = [
-            [[] for _ in _HOMES] for _ in _MODELS
-        ]
+        by_model: dict[Model, Waiting] = {engine.model: {} for engine in FLEET}
+        for engine in FLEET:
+            by_model[engine.model][engine.instance] = []
+        self._waiting = [by_model[engine.model] for engine in FLEET]
         self._sessions = 0
         self._traces = 0
 
@@ -182,13 +182,13 @@ class Conversations:
         if last and moment.overlapping:
             talk.free_ms = moment.at_ms + moment.busy_ms // 2
         if not over:
-            heap = self._waiting[_MODEL_OF[moment.place]][_HOME_OF[moment.place]]
+            heap = self._waiting[moment.place][_HOME_OF[moment.place]]
             heappush(heap, (talk.free_ms + SHORTEST_WAIT_MS, talk.session, talk))
 
     def _due(self, moment: Moment) -> Talk | None:
         """Return the session that waited longest; with affinity, of those of this engine."""
-        waiting, at_ms = self._waiting[_MODEL_OF[moment.place]], moment.at_ms
-        longest = min((heap for heap in waiting if heap), default=None, key=_first_due)
+        waiting, at_ms = self._waiting[moment.place], moment.at_ms
+        longest = min([heap for heap in waiting.values() if heap], default=None, key=_first_due)
         if longest is None or longest[0][0] > at_ms:
             return None
         if moment.affine and longest[0][0] > at_ms - OVERDUE_MS:
