@@ -12,6 +12,8 @@ gateway and its evaluators would know, `gateway` makes them cycle by cycle, and
 there on, all goes the way of real answers.
 """
 
+from core.demo.arrivals import Kind
+from core.demo.evaluators import Evaluator
 from core.demo.fleet import demo_changes
 from core.demo.langfuse import demo_requests
 from core.demo.source import HISTORY_S, demo_source, fleet_epoch, is_over
@@ -19,6 +21,8 @@ from core.demo.truth import known_requests, known_scores
 
 __all__ = [
     "HISTORY_S",
+    "Evaluator",
+    "Kind",
     "demo_changes",
     "demo_requests",
     "demo_source",
