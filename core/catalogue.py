@@ -203,9 +203,7 @@ _ENTRIES = (
         denominator="requests",
         unknown_when="no request source is connected, or no request of the window has a measured "
         "cached count",
-        caveats=(
-            "Exactly 1.0 is no ordinary local reuse: at least one token is always computed.",
-        ),
+        caveats=("Exactly 1.0 is no ordinary local reuse: at least one token is always computed.",),
         not_read_as="the token share: a short request weighs as much as a long one",
         reference="Langfuse usageDetails contract",
     ),

@@ -14,7 +14,9 @@ if not ui.nothing_to_show(view.fleet):
     )
     ui.reading_tiles(view.fleet, view.ratios, changes=view.changes)
 
-    ui.heading(say("hit.reconcile"), "gateway_cached_share", "prompt_tokens", "gateway_input_tokens")
+    ui.heading(
+        say("hit.reconcile"), "gateway_cached_share", "prompt_tokens", "gateway_input_tokens"
+    )
     ui.reconciliation(view)
 
     ui.heading(

@@ -28,7 +28,8 @@ def hit_ratio(
     external: Sequence[Reading] = (),
 ) -> go.Figure:
     """Engine hit ratio over time; the gateway's share and the external connector's ratio
-    beside it where there is any."""
+    beside it where there is any.
+    """
     figure = go.Figure()
     figure.add_trace(_ratio_line(axis, engine, say("legend.local"), Concept.ENGINE))
     if any(r.known for r in gateway):

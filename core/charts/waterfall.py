@@ -29,7 +29,9 @@ def waterfall(lines: Sequence[Line]) -> go.Figure:
         else:
             level += amount if amount is not None else 0.0
             bases.append(level)
-        lengths.append(None if amount is None else abs(amount) if line.step not in TOTALS else amount)
+        lengths.append(
+            None if amount is None else abs(amount) if line.step not in TOTALS else amount
+        )
     names = [say(f"step.{line.step}") for line in lines]
     total = [line.step in TOTALS for line in lines]
     figure = go.Figure(
@@ -57,7 +59,11 @@ def waterfall(lines: Sequence[Line]) -> go.Figure:
         height=HEIGHT,
         margin={"l": 8, "r": 60, "t": 8, "b": 8},
         showlegend=False,
-        xaxis={"title": {"text": say("chart.reconcile_axis")}, "tickformat": "~s", "rangemode": "tozero"},
+        xaxis={
+            "title": {"text": say("chart.reconcile_axis")},
+            "tickformat": "~s",
+            "rangemode": "tozero",
+        },
         yaxis={"autorange": "reversed", "automargin": True},
     )
     return figure

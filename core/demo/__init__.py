@@ -1,13 +1,34 @@
-"""The demo: a simulated vLLM fleet behind the ordinary Prometheus client.
+"""The demo: a simulated vLLM fleet and gateway behind the ordinary clients.
 
 `fleet` says who exists and what happens to them, `traffic` what each engine does
 then, `exports` and `configuration` what vLLM would export for it. `simulate`
 makes samples of that, `transport` answers Prometheus queries from the samples,
-and `source` joins it to the client. From there on, samples go the way of real
-ones.
+and `source` joins it to the client.
+
+The same traffic has a request side: `arrivals` draws the requests behind the
+counters, `sessions` says whose they are, `rows` and `evaluators` keep what a
+gateway and its evaluators would know, `gateway` makes them cycle by cycle, and
+`langfuse` answers from them; `truth` tells a test what a reader must find. From
+there on, all goes the way of real answers.
 """
 
+from core.demo.arrivals import Kind
+from core.demo.evaluators import Evaluator
 from core.demo.fleet import demo_changes
-from core.demo.source import HISTORY_S, demo_langfuse, demo_source, fleet_epoch, is_over
+from core.demo.langfuse import demo_langfuse, demo_requests
+from core.demo.source import HISTORY_S, demo_source, fleet_epoch, is_over
+from core.demo.truth import known_requests, known_scores
 
-__all__ = ["HISTORY_S", "demo_changes", "demo_langfuse", "demo_source", "fleet_epoch", "is_over"]
+__all__ = [
+    "HISTORY_S",
+    "Evaluator",
+    "Kind",
+    "demo_changes",
+    "demo_langfuse",
+    "demo_requests",
+    "demo_source",
+    "fleet_epoch",
+    "is_over",
+    "known_requests",
+    "known_scores",
+]

@@ -11,14 +11,12 @@ import numpy as np
 
 from core.demo.configuration import configuration_labels
 from core.demo.exports import Measured, Name, first_token_increments, gauges, token_increments
-from core.demo.fleet import CYCLE_S, FLEET, SCRAPE_S, Engine
-from core.demo.traffic import Traffic, engine_traffic
+from core.demo.fleet import CYCLE_S, FLEET, Engine
+from core.demo.traffic import EngineCycle, Traffic, engine_cycle
 from core.domain.records import Bools, Floats, RawSeries
 
 KEPT_CYCLES = 9
 """Older cycles are forgotten, as a server forgets what is beyond its retention."""
-
-_GRID: Floats = np.arange(0.0, CYCLE_S, SCRAPE_S)
 
 Labels = frozenset[tuple[str, str]]
 Cycle = dict[Labels, RawSeries]
@@ -56,26 +54,22 @@ class Simulation:
 
     def _make(self, number: int) -> Cycle:
         cycle: Cycle = {}
-        for i, engine in enumerate(FLEET):
-            rng = np.random.default_rng([self._seed, i, number])
-            elapsed = number * CYCLE_S + engine.scrape_offset_s + _GRID
-            for series in self._engine_series(engine, elapsed, rng):
+        for place in range(len(FLEET)):
+            made = engine_cycle(place, number, seed=self._seed, epoch=self._epoch)
+            for series in self._engine_series(made):
                 cycle[frozenset(series.labels.items())] = series
         return cycle
 
-    def _engine_series(
-        self, engine: Engine, elapsed: Floats, rng: np.random.Generator
-    ) -> list[RawSeries]:
-        at = np.round(self._epoch + elapsed, 3)
+    def _engine_series(self, made: EngineCycle) -> list[RawSeries]:
+        engine, elapsed, at = made.engine, made.elapsed, made.at
         down = engine.restart.covers(elapsed)
         scraped = ~engine.scrape_gap.covers(elapsed)
         shown = scraped & ~down
         times = at[shown]
-        traffic = engine_traffic(engine, elapsed, at, rng)
-        counters = self._counters(engine, traffic, down, rng)
+        counters = self._counters(engine, made.traffic, down, made.rng)
         series = [
             RawSeries(_labels(engine, name), times, values[shown].astype(float))
-            for name, values in {**counters, **gauges(engine.model, traffic, rng)}.items()
+            for name, values in {**counters, **gauges(engine.model, made.traffic, made.rng)}.items()
         ]
         series += _configurations(engine, elapsed, at, shown)
         up = {"__name__": "up"} | engine.target_labels

@@ -7,7 +7,6 @@ from core.config import Settings
 from core.demo.fleet import MINUTE_S
 from core.demo.simulate import Simulation
 from core.demo.transport import SimulatedPrometheus
-from core.sources.langfuse import LangfuseSource
 from core.sources.prometheus import PrometheusSource
 
 DEMO_URL = "http://demo.invalid"
@@ -48,8 +47,3 @@ def fleet_epoch(settings: Settings, now: float) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{epoch}\n", encoding="ascii")
     return epoch
-
-
-def demo_langfuse(settings: Settings) -> LangfuseSource:
-    """A Langfuse client whose answers come from the simulated fleet."""
-    raise NotImplementedError

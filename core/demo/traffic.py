@@ -10,7 +10,7 @@ from math import pi
 import numpy as np
 
 from core.demo.configuration import BLOCK_TOKENS
-from core.demo.fleet import AFFINITY, SCRAPE_S, Engine
+from core.demo.fleet import AFFINITY, CYCLE_S, FLEET, SCRAPE_S, Engine
 from core.domain.records import Bools, Floats, Ints
 
 DAY_S = 86_400
@@ -21,6 +21,8 @@ PRESSED_HITS = 0.5
 """Share of its usual hits that is left to a cache under KV pressure."""
 REQUEST_SHAPE = 1.5
 """Shape of the gamma law of prompt lengths."""
+
+_GRID: Floats = np.arange(0.0, CYCLE_S, SCRAPE_S)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,36 @@ class Traffic:
     def cached_tokens(self) -> Ints:
         """Prompt tokens that were not computed."""
         return self.local_hits_tokens + self.external_hits_tokens
+
+
+@dataclass(frozen=True)
+class EngineCycle:
+    """One engine's traffic in one story cycle.
+
+    Parameters
+    ----------
+    engine : Engine
+    elapsed, at : float array
+        Ends of the scrape intervals: seconds since the epoch of the fleet, and of Unix.
+    traffic : Traffic
+    rng : Generator
+        What is drawn further for this engine and cycle goes on from here.
+    """
+
+    engine: Engine
+    elapsed: Floats
+    at: Floats
+    traffic: Traffic
+    rng: np.random.Generator
+
+
+def engine_cycle(place: int, number: int, *, seed: int, epoch: float) -> EngineCycle:
+    """What the engine at a place of the fleet does in a cycle; the same whoever asks."""
+    engine = FLEET[place]
+    rng = np.random.default_rng([seed, place, number])
+    elapsed = number * CYCLE_S + engine.scrape_offset_s + _GRID
+    at = np.round(epoch + elapsed, 3)
+    return EngineCycle(engine, elapsed, at, engine_traffic(engine, elapsed, at, rng), rng)
 
 
 def engine_traffic(

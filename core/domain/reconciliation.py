@@ -81,7 +81,10 @@ def reconcile(
     return (
         Line(Step.ENGINES, engine_tokens, engine_cached_tokens),
         Line(
-            Step.CHOICES, None if again is None else -again, None, sum(g.choice_requests for g in found)
+            Step.CHOICES,
+            None if again is None else -again,
+            None,
+            sum(g.choice_requests for g in found),
         ),
         Line(Step.NOT_SEEN, unseen),
         Line(

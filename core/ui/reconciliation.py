@@ -60,9 +60,7 @@ def _notes(found: Unexplained) -> list[str]:
         for kind, n in found.without_usage.items()
     ]
     notes = [
-        say("note.without_usage", kinds=", ".join(kinds))
-        if kinds
-        else say("note.no_without_usage")
+        say("note.without_usage", kinds=", ".join(kinds)) if kinds else say("note.no_without_usage")
     ]
     if found.further_attempts:
         notes.append(say("note.further", n=fmt.quantity(found.further_attempts)))

@@ -1,0 +1,56 @@
+"""What a session says of itself: drawn from its serial number, so never stored."""
+
+import numpy as np
+
+from core.demo.fleet import FLEET
+from core.demo.identity import Identity
+from core.domain.records import Bools, Ints
+
+ARM_B_SHARE = 0.5
+TEMPLATES = {"A": "v3", "B": "v4"}
+ANONYMOUS_SHARE = 0.06
+"""Share of the sessions whose client sends no session id."""
+STREAMING_SHARE = {"chat": 0.75, "agents": 0.3}
+USERS = 400
+TASKS = {
+    "chat": (("qa", 0.4), ("chat", 0.4), ("summary", 0.2)),
+    "agents": (("agent", 0.6), ("qa", 0.2), ("code", 0.2)),
+}
+"""Task types by namespace, with their shares of the sessions."""
+
+_CHAT = np.array([engine.model.namespace == "chat" for engine in FLEET])
+
+
+def in_arm_b(identity: Identity, session: Ints) -> Bools:
+    """Whether each session is in arm B; else it is in A."""
+    return identity.fractions("arm", session) < ARM_B_SHARE
+
+
+def named(identity: Identity, session: Ints) -> Bools:
+    """Whether each session sends an id."""
+    return identity.fractions("named", session) >= ANONYMOUS_SHARE
+
+
+def streaming(identity: Identity, session: Ints, place: Ints) -> Bools:
+    """Whether each session asks for streams."""
+    share = np.where(_CHAT[place], STREAMING_SHARE["chat"], STREAMING_SHARE["agents"])
+    streams: Bools = identity.fractions("stream", session) < share
+    return streams
+
+
+def task_types(identity: Identity, session: Ints, place: Ints) -> list[str]:
+    """What each session is about."""
+    drawn = identity.fractions("task", session)
+    by_namespace = {}
+    for namespace, tasks in TASKS.items():
+        bounds = np.cumsum([share for _, share in tasks])
+        chosen = np.minimum(bounds.searchsorted(drawn, "right"), len(tasks) - 1)
+        by_namespace[namespace] = np.array([task for task, _ in tasks], dtype=object)[chosen]
+    kinds: list[str] = np.where(_CHAT[place], by_namespace["chat"], by_namespace["agents"]).tolist()
+    return kinds
+
+
+def users(identity: Identity, session: Ints) -> list[str]:
+    """Who talks, as a name."""
+    numbers = (identity.fractions("user", session) * USERS).astype(int)
+    return [f"user-{number:03d}" for number in numbers.tolist()]
