@@ -237,8 +237,8 @@ TEXTS: dict[str, str] = {
     "notice.source": "{source}: {title} ({detail}). {next_step} {shown}",
     "notice.shown": "Shown is what was collected before; the newest sample is {age} old.",
     "notice.shown_none": "Nothing was collected in this scope before.",
-    "notice.silent": "{source}: the collector has not reported for {age}. It is started again by itself; "
-    "see Data health.",
+    "notice.silent": "{source}: the collector has not reported for {age}. It is started again by "
+    "itself; see Data health.",
     "notice.not_merging": "What the collector reads cannot be written to the cache, and waits in "
     "the inbox: {why}. Check the disk of the data folder.",
     "notice.backfill": "{source}: reading history, {progress}{rows}{left}.",
@@ -349,9 +349,10 @@ TEXTS: dict[str, str] = {
     "health.langfuse": "Requests (Langfuse)",
     "health.langfuse_step": "This version reads engines only.",
     "collector.running": "{source}: running as process {pid}, started {age}, {restarts} restarts",
-    "collector.waiting": "{source}: not running; next start in {wait}. It ended with status {status}.",
-    "collector.off": "{source}: not started by this app (PREFIXWATCH_COLLECTOR=false); batches from "
-    "elsewhere are merged.",
+    "collector.waiting": "{source}: not running; next start in {wait}. It ended with status "
+    "{status}.",
+    "collector.off": "{source}: not started by this app (PREFIXWATCH_COLLECTOR=false); batches "
+    "from elsewhere are merged.",
     # errors
     "error.retry": "Try again",
 }
