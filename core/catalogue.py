@@ -1,14 +1,16 @@
 """What every number means: one entry a metric, one entry a raw instrument.
 
 `METRICS` are what pages show; captions, column headers, info marks and exports
-read them and nothing else. `INSTRUMENTS` are what vLLM exports; the collector
-reads them by name. Other words of the interface live in `core.messages`.
+read them and nothing else. `INSTRUMENTS` are what vLLM servers and LiteLLM proxies
+export; the collector reads them by name. Other words of the interface live in
+`core.messages`.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 VLLM = "vLLM 0.26.0 and 0.32.0, vllm/v1/metrics"
+LITELLM = "LiteLLM 1.108.7, callback prometheus"
 
 
 class Kind(StrEnum):
@@ -25,7 +27,7 @@ HISTOGRAM_PARTS = ("_bucket", "_count", "_sum", "")
 
 @dataclass(frozen=True)
 class Instrument:
-    """One thing a vLLM server measures.
+    """One thing a vLLM server measures, or a LiteLLM proxy (`gateway`).
 
     `names` are the exported names in order of preference. `renamed` are names of
     old servers: seen, named on Data health, and not read, because the number
@@ -37,6 +39,7 @@ class Instrument:
     names: tuple[str, ...]
     renamed: tuple[str, ...] = ()
     label: str | None = None
+    gateway: bool = False
 
     @property
     def series_names(self) -> tuple[str, ...]:
@@ -57,6 +60,10 @@ def _counter(key: str, *, label: str | None = None, renamed: tuple[str, ...] = (
 
 def _gauge(key: str, *, label: str | None = None, renamed: tuple[str, ...] = ()) -> Instrument:
     return Instrument(key, Kind.GAUGE, (f"vllm:{key}",), renamed, label)
+
+
+def _gateway_counter(key: str, name: str) -> Instrument:
+    return Instrument(key, Kind.COUNTER, (f"{name}_total", name), gateway=True)
 
 
 INSTRUMENTS: dict[str, Instrument] = {
@@ -84,8 +91,16 @@ INSTRUMENTS: dict[str, Instrument] = {
             "time_to_first_token_seconds", Kind.HISTOGRAM, ("vllm:time_to_first_token_seconds",)
         ),
         Instrument("cache_config_info", Kind.INFO, ("vllm:cache_config_info",)),
+        # Not `litellm_cached_tokens_metric` and not `litellm_cache_*`: those are the
+        # proxy's own response cache.
+        _gateway_counter("gateway_input_tokens", "litellm_input_tokens_metric"),
+        _gateway_counter("gateway_cached_tokens", "litellm_input_cached_tokens_metric"),
     )
 }
+ENGINE_INSTRUMENTS: dict[str, Instrument] = {
+    key: instrument for key, instrument in INSTRUMENTS.items() if not instrument.gateway
+}
+"""What an engine may be asked for: a proxy's counters are no engine's."""
 
 
 class Unit(StrEnum):
@@ -189,6 +204,39 @@ _ENTRIES = (
         not_read_as="the engine's ratio: missing usage, other providers, retries and external KV "
         "make them differ",
         reference="Langfuse usageDetails contract",
+    ),
+    Metric(
+        key="gateway_counter_share",
+        label="Gateway cached share, proxy counters",
+        unit=Unit.RATIO,
+        concept=Concept.GATEWAY,
+        definition="Cached input tokens divided by input tokens, both as the proxy's own counters "
+        "rose, summed over deployments and the window before dividing.",
+        population="Requests whose usage the proxy counted, whatever sent them.",
+        weighting="by input token",
+        query="gateway_counters_by_deployment",
+        instruments=("gateway_input_tokens", "gateway_cached_tokens"),
+        numerator="cached input tokens",
+        denominator="input tokens",
+        promql="gateway_counter_share",
+        unknown_when="no LiteLLM proxy in scope exports the counters, no cached token was ever "
+        "counted there, nothing was sent (no traffic), or fewer than two scrapes were seen",
+        caveats=(
+            (
+                "An engine that reports no cached count (no --enable-prompt-tokens-details) adds "
+                "to the input and never to the cached tokens: it counts as cached 0."
+            ),
+            "A stream that the client cancels is estimated by the proxy, with cached 0.",
+            "Retries and timeouts that end without usage are absent; engines did that work.",
+            "No session, turn, arm or engine label: only deployments can be told apart.",
+            (
+                "A proxy of several workers must set PROMETHEUS_MULTIPROC_DIR: otherwise a scrape "
+                "shows one worker and not the proxy."
+            ),
+        ),
+        not_read_as="the engine's ratio, or the share over recorded requests: both know which "
+        "counts were measured",
+        reference=LITELLM,
     ),
     Metric(
         key="request_cached_ratio",

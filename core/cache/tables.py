@@ -30,6 +30,13 @@ TABLES: dict[str, pa.Schema] = {
             "series_id:i engine_id:i target_id:i instrument:s exported_name:s",
             "label:s le:f",
         ),
+        "gateway_series": (
+            "series_id:i instrument:s exported_name:s",
+            (
+                "deployment:s model_name:s requested_model:s provider:s cluster:s namespace:s "
+                "proxy:s job:s instance:s"
+            ),
+        ),
         "counter_cells": (
             "series_id:i minute:t samples:i resets:i covered_s:f first_at:t last_at:t duplicate:b",
             "increase:f gap_increase:f largest_gap_s:f",
@@ -105,6 +112,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "engines": ("engine_id",),
     "targets": ("engine_id", "target_id"),
     "series": ("series_id",),
+    "gateway_series": ("series_id",),
     "counter_cells": ("series_id", "minute"),
     "bucket_cells": ("series_id", "minute"),
     "gauge_cells": ("series_id", "minute"),

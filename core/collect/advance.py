@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from core.catalogue import INSTRUMENTS, Kind
+from core.catalogue import ENGINE_INSTRUMENTS, Kind
 from core.collect.batch import (
     bucket_rows,
     configuration_rows,
@@ -34,6 +34,7 @@ from core.collect.changes import (
     read_presence,
     restarts,
 )
+from core.collect.gateway import GatewayCounts, count_gateway, key_gateway
 from core.collect.scrapes import DEFAULT_INTERVAL_S, Scrapes, read_scrapes, sample_times
 from core.collect.slices import (
     Block,
@@ -42,14 +43,12 @@ from core.collect.slices import (
     build_block,
     join_duplicates,
     key_series,
+    last_samples,
 )
-from core.collect.state import EngineMemory, EngineTarget, Sample, State
+from core.collect.state import MEMORY_S, EngineMemory, EngineTarget, Sample, State
 from core.config import Settings
 from core.domain.counters import Steps, counter_cells, counter_steps
 from core.domain.records import Floats, RawSeries
-
-MEMORY_S = 7 * 86_400
-"""A series or engine not seen for so long is met as a new one."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +90,8 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
     )
     gauges = build_block(facts.of(Kind.GAUGE), {}, counters=False)
     steps = counter_steps(counters.samples, instrument=counters.instruments)
+    gateway = count_gateway(facts.gateway, state, facts.scrapes, settle_to=settle_to)
+    cells = _cell_tables(facts, counters, steps, gauges)
     changes = [
         *restarts(counters, steps, leave_out=facts.duplicates),
         *facts.configurations.changes,
@@ -99,8 +100,10 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
     exports = _exports(facts)
     changed = {k: v for k, v in exports.items() if state.exports.get(k) != v}
     return Advance(
-        tables=_cell_tables(facts, counters, steps, gauges)
+        tables=cells
         | {
+            "counter_cells": pa.concat_tables([cells["counter_cells"], gateway.cells]),
+            "gateway_series": gateway.series,
             "engines": engine_rows(facts.seen),
             "targets": target_rows(
                 facts.places, facts.presence.gone, facts.duplicates, facts.scrapes
@@ -110,11 +113,11 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
             "configurations": configuration_rows(facts.configurations.fresh, read.end),
             "levers": lever_rows(changes),
         },
-        state=_next_state(state, facts, exports, settle_to),
-        points=sum(key.raw.times.size for key in facts.keyed.series),
+        state=_next_state(state, facts, gateway, exports, settle_to),
+        points=sum(k.raw.times.size for k in (*facts.keyed.series, *facts.gateway.series)),
         seconds=read.end - read.start,
-        rejected=_rejected((counters, gauges)),
-        odd=facts.keyed.odd,
+        rejected=_rejected((counters, gauges, gateway.block)),
+        odd=facts.keyed.odd | facts.gateway.odd,
     )
 
 
@@ -123,6 +126,7 @@ class _Facts:
     """What a slice says, before any arithmetic: who, when, and under which names."""
 
     keyed: Keyed
+    gateway: Keyed
     times_of: Mapping[EngineTarget, Floats]
     scrapes: Scrapes
     duplicates: Mapping[EngineTarget, EngineTarget]
@@ -144,9 +148,18 @@ def _facts(state: State, read: Slice, settle_to: int, settings: Settings) -> _Fa
     current = [key for key in keyed.series if not key.name.renamed]
     times_of = sample_times(keyed.series)
     known = {place_of(key): memory for key, memory in state.engines.items()}
-    targets = {key.target for key in keyed.series} | {m.target for m in known.values()}
-    scrapes = read_scrapes(read.up, times_of, targets, state, settings, settle_to=settle_to)
-    duplicates = duplicate_places(current, state)
+    gateway = key_gateway(read.samples, read.up, settings)
+    targets = {key.target for key in (*keyed.series, *gateway.series)}
+    targets |= {m.target for m in (*known.values(), *state.proxies.values())}
+    scrapes = read_scrapes(
+        read.up,
+        sample_times(gateway.series) | times_of,
+        targets,
+        state,
+        settings,
+        settle_to=settle_to,
+    )
+    duplicates = duplicate_places(current, state.engines)
     seen = _seen(keyed.series, times_of, state, duplicates)
     presence = read_presence(
         times_of,
@@ -158,6 +171,7 @@ def _facts(state: State, read: Slice, settle_to: int, settings: Settings) -> _Fa
     )
     return _Facts(
         keyed=keyed,
+        gateway=gateway,
         times_of=times_of,
         scrapes=scrapes,
         duplicates=duplicates,
@@ -190,11 +204,15 @@ def _cell_tables(
 
 
 def _next_state(
-    state: State, facts: _Facts, exports: dict[str, tuple[str, str | None]], settle_to: int
+    state: State,
+    facts: _Facts,
+    gateway: GatewayCounts,
+    exports: dict[str, tuple[str, str | None]],
+    settle_to: int,
 ) -> State:
     """The memory as of `settle_to`."""
     up, scrape_gaps_s = facts.scrapes.remember(settle_to)
-    last = state.last | _last_samples(facts.series, settle_to)
+    last = state.last | last_samples(facts.series, settle_to) | gateway.last
     return msgspec.structs.replace(
         state,
         settled=settle_to,
@@ -203,6 +221,8 @@ def _next_state(
         scrape_gaps_s=scrape_gaps_s,
         watched_since=facts.presence.watch.since(settle_to),
         engines=_remembered(facts, settle_to),
+        proxies=gateway.proxies,
+        proxies_since=gateway.since,
         exports=state.exports | exports,
         configs=state.configs | facts.configurations.settled,
     )
@@ -264,17 +284,12 @@ def _exports(facts: _Facts) -> dict[str, tuple[str, str | None]]:
     return {
         f"{place_key(place)}/{name}": shown.get((place, name), ("not_exported", None))
         for place in facts.seen
-        for name in INSTRUMENTS
+        for name in ENGINE_INSTRUMENTS
     }
 
 
 def _info_key(key: KeyedSeries) -> tuple[object, ...]:
     return (key.target, key.engine.engine, key.engine.pod)
-
-
-def _last_samples(keys: Sequence[KeyedSeries], settle_to: int) -> dict[int, Sample]:
-    found = {key.series_id: _last_before(key.raw.times, key.raw.values, settle_to) for key in keys}
-    return {series: sample for series, sample in found.items() if sample is not None}
 
 
 def _remembered(facts: _Facts, settle_to: int) -> dict[str, EngineMemory]:
@@ -289,11 +304,6 @@ def _remembered(facts: _Facts, settle_to: int) -> dict[str, EngineMemory]:
                 memory, last_at=last_at, gone_at=facts.presence.gone.get(place)
             )
     return remembered
-
-
-def _last_before(times: Floats, values: Floats, limit: float) -> Sample | None:
-    good = np.flatnonzero((times < limit) & np.isfinite(values) & (values >= 0))
-    return (float(times[good[-1]]), float(values[good[-1]])) if good.size else None
 
 
 def _rejected(blocks: Iterable[Block]) -> dict[str, int]:

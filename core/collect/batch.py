@@ -40,20 +40,25 @@ def counter_rows(
     """Cells of counters and of the count and sum of histograms."""
     whole = np.array([key.le is None for key in keys], dtype=bool)[cells.series]
     kept = replace(cells, **{name: getattr(cells, name)[whole] for name in vars(cells)})
+    return counter_table(kept, _ids(keys, kept.series), _repeats(keys, kept.series, duplicates))
+
+
+def counter_table(cells: CounterCells, series_id: Ints, duplicate: Bools) -> pa.Table:
+    """Counter cells under given keys, one of each a cell."""
     return columns(
         "counter_cells",
         {
-            "series_id": _ids(keys, kept.series),
-            "minute": micros(kept.minute),
-            "increase": kept.increase,
-            "gap_increase": kept.gap_increase,
-            "samples": kept.samples,
-            "resets": kept.resets,
-            "covered_s": kept.covered_s,
-            "largest_gap_s": kept.largest_gap_s,
-            "first_at": micros(kept.first_at),
-            "last_at": micros(kept.last_at),
-            "duplicate": _repeats(keys, kept.series, duplicates),
+            "series_id": series_id,
+            "minute": micros(cells.minute),
+            "increase": cells.increase,
+            "gap_increase": cells.gap_increase,
+            "samples": cells.samples,
+            "resets": cells.resets,
+            "covered_s": cells.covered_s,
+            "largest_gap_s": cells.largest_gap_s,
+            "first_at": micros(cells.first_at),
+            "last_at": micros(cells.last_at),
+            "duplicate": duplicate,
         },
     )
 

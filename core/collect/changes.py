@@ -272,8 +272,10 @@ def _left(engine_id: int, at: float) -> Change:
     return found(LeverKind.ENGINE_LEFT, engine_id, at, "no longer scraped")
 
 
-def duplicate_places(keys: Sequence[KeyedSeries], state: State) -> dict[EngineTarget, EngineTarget]:
-    """Addresses that show the counters of another address of the same engine.
+def duplicate_places(
+    keys: Sequence[KeyedSeries], known: Mapping[str, EngineMemory]
+) -> dict[EngineTarget, EngineTarget]:
+    """Addresses that show the counters of another address of the same engine, or proxy.
 
     Known duplicates stay so until their counters contradict it, also while the
     address they repeat is silent. The address that was there first is the one
@@ -284,9 +286,9 @@ def duplicate_places(keys: Sequence[KeyedSeries], state: State) -> dict[EngineTa
         if key.name.instrument.kind is Kind.COUNTER:
             name = f"{key.instrument_key}/{key.label}"
             counters[key.engine.engine_id].setdefault(key.place, {})[name] = key
-    duplicates = _remembered_duplicates(counters, state)
+    duplicates = _remembered_duplicates(counters, known)
     for shown in counters.values():
-        for first, second in combinations(sorted(shown, key=lambda p: _age(p, shown, state)), 2):
+        for first, second in combinations(sorted(shown, key=lambda p: _age(p, shown, known)), 2):
             if first in duplicates:
                 continue
             verdict = are_one_engine(
@@ -303,23 +305,25 @@ def duplicate_places(keys: Sequence[KeyedSeries], state: State) -> dict[EngineTa
 
 
 def _remembered_duplicates(
-    counters: Mapping[int, Mapping[EngineTarget, object]], state: State
+    counters: Mapping[int, Mapping[EngineTarget, object]], known: Mapping[str, EngineMemory]
 ) -> dict[EngineTarget, EngineTarget]:
     remembered = {}
     for shown in counters.values():
         for place in shown:
-            memory = state.engines.get(place_key(place))
+            memory = known.get(place_key(place))
             if memory is not None and memory.duplicate_of is not None:
                 first = (place[0], memory.duplicate_of)
-                if place_key(first) in state.engines:
+                if place_key(first) in known:
                     remembered[place] = first
     return remembered
 
 
 def _age(
-    place: EngineTarget, shown: Mapping[EngineTarget, Mapping[str, KeyedSeries]], state: State
+    place: EngineTarget,
+    shown: Mapping[EngineTarget, Mapping[str, KeyedSeries]],
+    known: Mapping[str, EngineMemory],
 ) -> tuple[bool, float, EngineTarget]:
-    memory = state.engines.get(place_key(place))
+    memory = known.get(place_key(place))
     if memory is not None:
         return (memory.duplicate_of is not None, memory.first_at, place)
     return (True, min(float(key.raw.times[0]) for key in shown[place].values()), place)

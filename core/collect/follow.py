@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from core.cache.inbox import Inbox, rows
 from core.collect.advance import Advance, Slice, advance
+from core.collect.gateway import jobs_of_unmet
 from core.collect.notes import note, notes_table, utc
 from core.collect.slices import NAMES
 from core.collect.state import State, StateFile
@@ -24,8 +25,9 @@ POINTS_A_SLICE = 300_000
 FIRST_SLICE_S = 15 * MINUTE_S
 LONGEST_SLICE_S = 86_400
 LOOKBACK_S = 5 * MINUTE_S
-"""Read before the first slice, so that its first samples have a neighbour."""
-DIMENSIONS = ("engines", "targets", "series", "exports", "configurations")
+"""Read before the first slice, so that its first samples have a neighbour; and of `up` before
+the first slice that shows a proxy, whose counters are born with its first request."""
+DIMENSIONS = ("engines", "targets", "series", "exports", "configurations", "gateway_series")
 TOO_HEAVY = 422
 
 
@@ -161,8 +163,12 @@ class PrometheusCollector:
             NAMES, state.settled, stop, matchers=self.settings.prometheus_matchers
         )
         jobs = {series.labels["job"] for series in samples if "job" in series.labels}
-        jobs |= {m.target.job for m in state.engines.values() if m.target.job is not None}
+        met = [*state.engines.values(), *state.proxies.values()]
+        jobs |= {m.target.job for m in met if m.target.job is not None}
         up = self.source.target_up(jobs, state.settled, stop) if jobs else []
+        if unmet := jobs_of_unmet(samples, state, self.settings):
+            begin = state.settled - LOOKBACK_S
+            up = [*self.source.target_up(unmet, begin, state.settled), *up]
         return Slice(state.settled, stop, samples, up)
 
     def _server_clock(self) -> Clock:

@@ -9,7 +9,7 @@ from core.catalogue import Kind
 from core.collect.slices import KeyedSeries, target_of
 from core.collect.state import EngineTarget, Sample, State
 from core.config import Settings
-from core.domain.records import Floats, RawSeries, Target
+from core.domain.records import Bools, Floats, RawSeries, Target
 
 GAPS_KEPT = 20
 """Distances between scrapes that an interval is the median of: holes are outvoted."""
@@ -48,6 +48,17 @@ class Scrapes:
         times, up = self.outcomes[target]
         i = int(np.searchsorted(times, at - 1e-4)) - 1
         return (float(times[i]), float(up[i])) if i >= 0 else None
+
+    def before_each(self, target: int, at: Floats) -> tuple[Floats, Bools]:
+        """Time of the scrape just before each of several times, NaN where none is known.
+
+        Second, whether it succeeded.
+        """
+        if target not in self.outcomes:
+            return np.full(at.size, np.nan), np.zeros(at.size, dtype=bool)
+        times, up = self.outcomes[target]
+        i = np.searchsorted(times, at - 1e-4) - 1
+        return np.where(i >= 0, times[i], np.nan), (i >= 0) & (up[i] == 1)
 
     def times(self, target: int, *, since: float) -> Floats:
         """Times at which a target was scraped, or tried to be."""

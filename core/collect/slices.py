@@ -16,6 +16,9 @@ from core.config import Settings
 from core.domain.counters import SampleBlock
 from core.domain.records import Bools, EngineLabels, Floats, Ints, RawSeries, Target, stable_id
 
+Earlier = tuple[float, float]
+"""Time and value of a sample before a slice."""
+
 
 @dataclass(frozen=True)
 class Name:
@@ -101,8 +104,18 @@ class Keyed:
 
 
 def key_series(raw: Iterable[RawSeries], settings: Settings) -> Keyed:
-    """Key every series whose name is known; others are left out."""
-    known = [_keyed(series, settings) for series in raw if series.labels.get("__name__") in NAMES]
+    """Key every series of an engine whose name is known; others are left out."""
+    return gather([_keyed(one, settings) for one in named(raw, gateway=False)])
+
+
+def named(raw: Iterable[RawSeries], *, gateway: bool) -> list[RawSeries]:
+    """Series whose names are known, of proxies or of engines."""
+    found = ((series, NAMES.get(series.labels.get("__name__", ""))) for series in raw)
+    return [series for series, name in found if name and name.instrument.gateway == gateway]
+
+
+def gather(known: Sequence[KeyedSeries]) -> Keyed:
+    """One series a key: of several, those that followed each other are joined."""
     odd = {key.exported_name: "its `le` is no number" for key in known if _edgeless(key)}
     groups: dict[tuple[int, bool], list[KeyedSeries]] = {}
     for key in known:
@@ -251,7 +264,7 @@ class Block:
 
 
 def build_block(
-    keys: Sequence[KeyedSeries], earlier: Mapping[int, tuple[float, float]], *, counters: bool
+    keys: Sequence[KeyedSeries], earlier: Mapping[int, Earlier], *, counters: bool
 ) -> Block:
     """Lay samples out, with the earlier neighbour (time, value) of each series first."""
     times: list[Floats] = [np.zeros(0)]
@@ -283,3 +296,14 @@ def build_block(
 def _usable(values: Floats, *, counters: bool) -> Bools:
     finite: Bools = np.isfinite(values)
     return finite & (values >= 0) if counters else finite
+
+
+def last_samples(keys: Sequence[KeyedSeries], before: float) -> dict[int, Earlier]:
+    """The newest usable counter sample of each series before a time."""
+    found = {}
+    for key in keys:
+        usable = np.flatnonzero(_usable(key.raw.values, counters=True) & (key.raw.times < before))
+        if usable.size:
+            newest = int(usable[-1])
+            found[key.series_id] = (float(key.raw.times[newest]), float(key.raw.values[newest]))
+    return found

@@ -20,6 +20,8 @@ from core.errors import CollectorBusyError
 Sample = tuple[float, float]
 """Time (seconds since the epoch) and value."""
 EngineTarget = tuple[int, int]
+MEMORY_S = 7 * 86_400
+"""A series, engine or proxy not seen for so long is met as a new one."""
 
 
 class EngineMemory(msgspec.Struct, frozen=True):
@@ -33,12 +35,22 @@ class EngineMemory(msgspec.Struct, frozen=True):
     duplicate_of: int | None = None
 
 
+class ProxyMemory(EngineMemory, frozen=True):
+    """One proxy at one address, as last seen.
+
+    `newest` holds per instrument the newest settled scrape that showed it.
+    """
+
+    newest: dict[str, float] = {}
+
+
 class State(msgspec.Struct):
     """Memory of one Prometheus collector.
 
     `last` and `up` hold the newest sample before `settled` of every series and
     target, `scrape_gaps_s` the last distances between scrapes of every target;
     `watched_since` is when the scraper last resumed after a break of its own;
+    `proxies_since` is from when on counters of proxies were read (None: not yet);
     `points_per_s` sizes the next slice.
     """
 
@@ -48,9 +60,11 @@ class State(msgspec.Struct):
     up: dict[int, Sample] = {}
     scrape_gaps_s: dict[int, list[float]] = {}
     engines: dict[str, EngineMemory] = {}
+    proxies: dict[str, ProxyMemory] = {}
     exports: dict[str, tuple[str, str | None]] = {}
     configs: dict[str, dict[str, str]] = {}
     watched_since: float = 0.0
+    proxies_since: float | None = None
     points_per_s: float | None = None
 
 

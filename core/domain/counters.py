@@ -97,6 +97,36 @@ def counter_steps(block: SampleBlock, *, instrument: Ints | None = None) -> Step
     return Steps(paired, np.where(reset, block.value, step), gap, reset)
 
 
+def begin_anew(block: SampleBlock, steps: Steps, *, since: Floats) -> Steps:
+    """Count the whole value of samples with which a series began.
+
+    Parameters
+    ----------
+    since : float array, shape (n,)
+        For such a sample the time of the scrape before it, which did not show the
+        series; NaN for all others.
+
+    Returns
+    -------
+    Steps
+        The series began at 0 at that scrape. Where it had been there before, this
+        is a restart, also if it has grown past its old value.
+
+    >>> time, value = np.array([0., 15, 60]), np.array([10., 12, 13])
+    >>> block = SampleBlock(np.zeros(3, int), time, value, np.ones(3, bool))
+    >>> steps = begin_anew(block, counter_steps(block), since=np.array([np.nan, np.nan, 45]))
+    >>> steps.increase[1:].tolist(), steps.gap_s[1:].tolist(), steps.reset.tolist()
+    ([2.0, 13.0], [15.0, 15.0], [False, False, True])
+    """
+    begun = ~np.isnan(since)
+    return Steps(
+        steps.paired | begun,
+        np.where(begun, block.value, steps.increase),
+        np.where(begun, block.time - since, steps.gap_s),
+        steps.reset | (begun & steps.paired),
+    )
+
+
 def _same_scrape(block: SampleBlock, instrument: Ints, reset: Bools) -> Bools:
     """Samples of the same instrument and time as any sample in `reset`."""
     group = instrument[block.series]
@@ -181,6 +211,51 @@ def counter_cells(block: SampleBlock, steps: Steps, *, scrape_interval_s: Floats
         ),
         first_at=time[first],
         last_at=time[np.append(first[1:], series.size) - 1],
+    )
+
+
+def sum_cells(cells: CounterCells, group: Ints) -> CounterCells:
+    """Add up the cells of series into which one process splits a counter.
+
+    Parameters
+    ----------
+    group : int array, shape (number of series,)
+        Group of each series; the result has one cell per group and minute.
+
+    Notes
+    -----
+    Increases add up. Scrapes, resets and covered seconds do not: one scrape reads
+    all series of a process, so those of the best observed series stand for all.
+
+    >>> times, values = np.array([0., 15, 0, 15]), np.array([1., 3, 10, 15])
+    >>> block = SampleBlock(np.array([0, 0, 1, 1]), times, values, np.ones(4, bool))
+    >>> cells = counter_cells(block, counter_steps(block), scrape_interval_s=np.full(2, 15.0))
+    >>> summed = sum_cells(cells, np.array([0, 0]))
+    >>> summed.increase.tolist(), summed.samples.tolist(), summed.covered_s.tolist()
+    ([7.0], [2], [15.0])
+    """
+    if not cells.series.size:
+        return cells
+    of = group[cells.series]
+    order = np.lexsort((cells.minute, of))
+    first = cell_starts(of[order], cells.minute[order])
+
+    def total(values: Floats) -> Floats:
+        known = ~np.isnan(values[order])
+        sums = np.add.reduceat(np.where(known, values[order], 0.0), first)
+        return np.where(np.logical_or.reduceat(known, first), sums, np.nan)
+
+    return CounterCells(
+        series=of[order][first],
+        minute=cells.minute[order][first],
+        increase=total(cells.increase),
+        gap_increase=total(cells.gap_increase),
+        samples=np.maximum.reduceat(cells.samples[order], first),
+        resets=np.maximum.reduceat(cells.resets[order], first),
+        covered_s=np.maximum.reduceat(cells.covered_s[order], first),
+        largest_gap_s=np.fmax.reduceat(cells.largest_gap_s[order], first),
+        first_at=np.minimum.reduceat(cells.first_at[order], first),
+        last_at=np.maximum.reduceat(cells.last_at[order], first),
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core.cache.store import Row, Store
-from core.catalogue import INSTRUMENTS
+from core.catalogue import ENGINE_INSTRUMENTS
 from core.domain.coverage import names_of
 from core.domain.reading import Coverage
 from core.domain.records import EngineLabels
@@ -167,7 +167,7 @@ def _coverage(store: Store, fleet: Fleet) -> tuple[EngineCoverage, ...]:
 def _exports(store: Store, fleet: Fleet) -> tuple[ExportRow, ...]:
     rows = store.read("export_states", fleet.scope.labels())
     found = []
-    for instrument in INSTRUMENTS:
+    for instrument in ENGINE_INSTRUMENTS:
         states = fleet.exports.get(instrument, {})
         names = {r.exported_name for r in rows if r.instrument == instrument and r.exported_name}
         found.append(

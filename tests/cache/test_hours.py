@@ -25,6 +25,7 @@ COUNTERS = (
 )
 GAUGES = ("kv_cache_usage_perc", "num_requests_waiting")
 BUCKETS = ("time_to_first_token_seconds",)
+PROXY = ("gateway_input_tokens", "gateway_cached_tokens")
 WINDOWED = [name for name, query in cache_queries().items() if "span_s" in query.params]
 
 
@@ -41,7 +42,7 @@ def inbox(tmp_path: Path) -> Inbox:
 
 
 def series_id(instrument: str, engine: int, target: int) -> int:
-    return (*COUNTERS, *GAUGES, *BUCKETS).index(instrument) + 100 * engine + 1000 * target
+    return (*COUNTERS, *GAUGES, *BUCKETS, *PROXY).index(instrument) + 100 * engine + 1000 * target
 
 
 def dimensions(engine: int, target: int) -> dict[str, list[dict[str, Any]]]:
@@ -59,6 +60,17 @@ def dimensions(engine: int, target: int) -> dict[str, list[dict[str, Any]]]:
                 "le": 1.0 if name in BUCKETS else None,
             }
             for name in (*COUNTERS, *GAUGES, *BUCKETS)
+        ],
+        "gateway_series": [
+            {
+                "series_id": series_id(name, engine, target),
+                "instrument": name,
+                "exported_name": name,
+                "deployment": f"pod-{engine}",
+                "requested_model": "chat",
+                "instance": str(target),
+            }
+            for name in PROXY
         ],
     }
 
@@ -83,7 +95,7 @@ def cells(
         increase = {"increase": amount, "gap_increase": 1.0, "largest_gap_s": 15.0 + minute}
         counts = {"samples": 4, "resets": minute % 2, "covered_s": 60.0}
         gauge = {"samples": 4, "value_sum": amount, "value_min": 0.1, "value_max": amount}
-        for name in COUNTERS:
+        for name in (*COUNTERS, *PROXY):
             key = {"series_id": series_id(name, engine, target)}
             found["counter_cells"].append(key | base | seen | increase | counts)
         for name in GAUGES:

@@ -5,10 +5,6 @@ differenced in pure Python.
 """
 
 import math
-import socket
-import subprocess
-import tarfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,6 +22,7 @@ from core.domain.scope import Scope
 from core.named_queries import prometheus_queries, render_promql
 from core.sources.prometheus import PrometheusSource
 from core.views import hit_ratio, live
+from tests.collect.replayed import served
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("prometheus")]
 
@@ -91,41 +88,8 @@ def _steps(samples: list[Sample], start: int, end: int) -> list[float]:
 @pytest.fixture(scope="session")
 def prometheus_url(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A real Prometheus that serves the recording."""
-    folder = tmp_path_factory.mktemp("prometheus")
-    with tarfile.open(RECORDING) as archive:
-        archive.extractall(folder)  # noqa: S202 - our own archive; Debian's 3.11.2 has no filter
-    config = folder / "empty.yml"
-    config.write_text("scrape_configs: []\n")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    command = [
-        prometheus,
-        f"--storage.tsdb.path={folder / 'tsdb'}",
-        "--storage.tsdb.retention.time=100y",
-        f"--config.file={config}",
-        f"--web.listen-address={address}",
-    ]
-    log = folder / "log"
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as server:
-        try:
-            _wait_until_ready(f"http://{address}", server, log)
-            yield f"http://{address}"
-        finally:
-            server.terminate()
-            server.wait(20)
-
-
-def _wait_until_ready(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + 30
-    while time.monotonic() < until and server.poll() is None:
-        try:
-            if requests.get(f"{url}/-/ready", timeout=1).ok:
-                return
-        except requests.RequestException:
-            pass
-        time.sleep(0.1)
-    pytest.fail(f"prometheus did not become ready:\n{log.read_text()[-2000:]}")
+    with served(prometheus, RECORDING, tmp_path_factory.mktemp("prometheus")) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -283,7 +247,7 @@ def test_the_info_series_changed_nothing(replay: Replay) -> None:
 OFFERED = sorted(
     name
     for name, query in prometheus_queries().items()
-    if not query.where.startswith("prometheus/collect.promql")
+    if not query.where.startswith(("prometheus/collect.promql", "prometheus/gateway.promql"))
 )
 
 

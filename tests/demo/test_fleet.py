@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.catalogue import INSTRUMENTS, Kind
+from core.catalogue import ENGINE_INSTRUMENTS, Kind
 from core.collect.slices import NAMES
 from core.config import Settings
 from core.demo import demo_changes, demo_source, fleet_epoch
@@ -129,7 +129,7 @@ def test_an_instant_never_changes(source: PrometheusSource, source_of: SourceOf)
 def test_every_instrument_is_exported_by_every_engine(source: PrometheusSource) -> None:
     """Nothing of the catalogue is missing, and names are those of the real server."""
     found = read(source, *NAMES)
-    for instrument in INSTRUMENTS.values():
+    for instrument in ENGINE_INSTRUMENTS.values():
         suffix = "_bucket" if instrument.kind is Kind.HISTOGRAM else ""
         name = instrument.names[0] + suffix
         engines = {engine_key(s) for s in found if s.labels["__name__"] == name}

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from core.cache.inbox import Inbox, rows
 from core.cache.store import Store
-from core.catalogue import INSTRUMENTS, Kind
+from core.catalogue import ENGINE_INSTRUMENTS, Kind
 from core.collect.__main__ import DemoCollector
 from core.collect.follow import SOURCE
 from core.collect.state import State, StateFile
@@ -137,7 +137,7 @@ class WrittenEngine:
             key: {
                 "series_id": stable_id("series", engine_id, key),
                 "instrument": key,
-                "exported_name": INSTRUMENTS[key].names[0],
+                "exported_name": ENGINE_INSTRUMENTS[key].names[0],
                 **place,
             }
             for key in self.per_minute
@@ -167,7 +167,7 @@ class WrittenEngine:
             "series": list(series.values()),
             "exports": [
                 {"instrument": key, "checked_at": last, **place, **self._export(key)}
-                for key, instrument in INSTRUMENTS.items()
+                for key, instrument in ENGINE_INSTRUMENTS.items()
                 if instrument.kind is not Kind.INFO
             ],
             "counter_cells": [
@@ -179,7 +179,7 @@ class WrittenEngine:
 
     def _export(self, key: str) -> dict[str, str | None]:
         if key in self.per_minute:
-            return {"state": "exported", "exported_name": INSTRUMENTS[key].names[0]}
+            return {"state": "exported", "exported_name": ENGINE_INSTRUMENTS[key].names[0]}
         if key in self.renamed:
             return {"state": "renamed", "exported_name": self.renamed[key]}
         return {"state": "not_exported", "exported_name": None}

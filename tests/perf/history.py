@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from core.cache.inbox import Inbox, columns, rows
 from core.cache.store import Store
-from core.catalogue import INSTRUMENTS
+from core.catalogue import ENGINE_INSTRUMENTS
 from core.domain.scope import Scope
 from core.views import live
 
 ENGINES = 64
-COUNTERS = [name for name, i in INSTRUMENTS.items() if i.kind == "counter"] + [
+COUNTERS = [name for name, i in ENGINE_INSTRUMENTS.items() if i.kind == "counter"] + [
     f"other_{i}" for i in range(24)
 ]
 START = 1_796_000_040
