@@ -126,6 +126,17 @@ def observed(share: float) -> str:
     return "100 %" if share >= FULL_COVERAGE else f"{share * 100:.1f} %"
 
 
+def part_of(part: int, whole: int) -> str:
+    """A part of a count, and its share.
+
+    >>> part_of(1, 3), part_of(3, 3), part_of(0, 3)
+    ('1 (33.3 %)', '3 (100 %)', '0 (0 %)')
+    """
+    if part in (0, whole):
+        return f"{part} ({100 if part else 0} %)"
+    return f"{part} ({part / whole * 100:.1f} %)"
+
+
 def clock(t: float, zone: tzinfo, *, day: bool = False) -> str:
     """Time of day in the reader's zone, with the day where it matters."""
     at = datetime.fromtimestamp(t, zone)

@@ -25,6 +25,12 @@ def health() -> None:
     with right:
         ui.heading(say("health.names"))
         ui.exports_table(view)
+    ui.heading(say("health.senders"), "gateway_cached_share")
+    ui.senders_table(view)
+    ui.heading(say("health.violations"))
+    ui.violations_table(view)
+    ui.heading(say("health.evaluators"))
+    ui.evaluators_table(view)
     ui.heading(say("health.log"))
     ui.log_table(view)
     ui.heading(say("health.cache"))

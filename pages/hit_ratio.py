@@ -19,6 +19,9 @@ if not ui.nothing_to_show(view.fleet):
     )
     ui.reconciliation(view)
 
+    ui.heading(say("hit.proxy"), "gateway_counter_share")
+    ui.proxy_counters(view)
+
     ui.heading(
         say("hit.counters"),
         "lookup_inflation",

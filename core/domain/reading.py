@@ -20,6 +20,7 @@ class Reason(StrEnum):
     NO_ENGINE = "no_engine"
     NOT_CONNECTED = "not_connected"
     NOT_MEASURED = "not_measured"
+    POD_ONLY = "pod_only"
     CONTRACT_ERROR = "contract_error"
 
 

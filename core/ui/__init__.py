@@ -27,7 +27,8 @@ from core.ui.health import (
 )
 from core.ui.levers import changes_table, lever_form
 from core.ui.notices import notices
-from core.ui.reconciliation import reconciliation
+from core.ui.reconciliation import proxy_counters, reconciliation
+from core.ui.senders import evaluators_table, senders_table, violations_table
 from core.ui.tables import engines_table, groups_table, ttft_note
 from core.ui.tiles import reading_tiles, tiles
 
@@ -38,6 +39,7 @@ __all__ = [
     "collector_lines",
     "coverage_table",
     "engines_table",
+    "evaluators_table",
     "exports_table",
     "frame",
     "freshness",
@@ -50,8 +52,10 @@ __all__ = [
     "moving",
     "nothing_to_show",
     "notices",
+    "proxy_counters",
     "reading_tiles",
     "reconciliation",
+    "senders_table",
     "shown_errors",
     "sources_table",
     "targets_table",
@@ -59,4 +63,5 @@ __all__ = [
     "time_axis",
     "ttft_note",
     "view",
+    "violations_table",
 ]

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core import format as fmt
 from core import runtime
 from core.cache.store import Store
-from core.catalogue import METRICS, Metric
+from core.catalogue import INSTRUMENTS, METRICS, Metric
 from core.charts import TimeAxis
 from core.domain.reading import QUIET_REASONS, Reading
 from core.domain.scope import Scope
@@ -167,17 +167,21 @@ def _explain(metric: Metric) -> None:
     st.markdown("\n\n".join(plain(line, bold=i == 0) for i, line in enumerate(lines)))
     if metric.promql:
         st.caption(say("info.promql"))
-        st.code(_promql(metric.promql), language="promql", wrap_lines=True)
+        st.code(_promql(metric), language="promql", wrap_lines=True)
     st.caption(say("info.sql"))
     st.code(cache_queries()[metric.query].text, language="sql")
 
 
-def _promql(name: str) -> str:
-    """The query for the scope in the URL, ready to paste."""
+def _promql(metric: Metric) -> str:
+    """The query for the scope in the URL, ready to paste; a proxy knows fewer labels."""
+    name = metric.promql
     settings = runtime.running().settings
     scope = current_scope()
     names = settings.labels.model_dump() | {"model": settings.labels.model_name}
-    matchers = {names[k]: v for k, v in scope.labels().items() if v is not None}
+    if any(INSTRUMENTS[key].gateway for key in metric.instruments):
+        names = {key: names[key] for key in ("cluster", "namespace")} | {"model": "model"}
+    labels = scope.labels().items()
+    matchers = {names[k]: v for k, v in labels if v is not None and k in names}
     window = scope.window(time.time())
     parts = {"window": f"{window.length_s}s"}
     query = prometheus_queries()[name]

@@ -9,8 +9,9 @@ from core import runtime
 from core.catalogue import INSTRUMENTS
 from core.messages import say
 from core.ui.frame import time_axis
-from core.ui.tables import Column, table
+from core.ui.tables import Cell, Column, table
 from core.views.data_health import DataHealthView, ExportRow
+from core.views.fleet import SourceState
 
 
 def health_notices(view: DataHealthView) -> None:
@@ -27,7 +28,6 @@ def health_notices(view: DataHealthView) -> None:
 
 def sources_table(view: DataHealthView) -> None:
     """Every source and how it stands; one that was never connected says so."""
-    now, axis = view.fleet.now, time_axis(view.fleet)
     columns = [
         Column(say("col.source")),
         Column(say("col.state")),
@@ -35,29 +35,40 @@ def sources_table(view: DataHealthView) -> None:
         Column(say("col.lag"), numeric=True),
         Column(say("col.since"), numeric=True),
         Column(say("col.progress"), numeric=True),
+        Column(say("col.rows_read"), numeric=True),
         Column(say("col.skew"), numeric=True),
+        Column(say("col.api"), wide=True),
         Column(say("col.detail"), wide=True),
         Column(say("col.next_step"), wide=True),
     ]
-    rows: list[list[str | None]] = [
-        [
-            source.source,
-            say(f"state.{source.state}"),
-            fmt.age(now - source.checked_at),
-            None if source.read_to is None else fmt.seconds(now - source.read_to),
-            None
-            if source.backfill_from is None
-            else fmt.clock(source.backfill_from, axis.zone, day=True),
-            None if source.progress is None else f"{source.progress * 100:.0f} %",
-            None if source.clock_skew_s is None else fmt.seconds(source.clock_skew_s),
-            source.detail or say("table.none"),
-            source.next_step or say("table.none"),
-        ]
-        for source in view.sources
-    ]
-    none = say("state.not_connected")
-    rows.append([say("health.langfuse"), *[none] * 7, say("health.langfuse_step")])
+    seen = {source.source for source in view.sources}
+    rows = [_source(view, source) for source in view.sources]
+    rows += [_not_connected(name) for name in ("prometheus", "langfuse") if name not in seen]
     table("sources", columns, rows)
+
+
+def _source(view: DataHealthView, source: SourceState) -> list[Cell]:
+    now, axis, none = view.fleet.now, time_axis(view.fleet), say("table.none")
+    return [
+        say(f"source.{source.source}"),
+        say(f"state.{source.state}"),
+        fmt.age(now - source.checked_at),
+        None if source.read_to is None else fmt.seconds(now - source.read_to),
+        None
+        if source.backfill_from is None
+        else fmt.clock(source.backfill_from, axis.zone, day=True),
+        None if source.progress is None else f"{source.progress * 100:.0f} %",
+        none if source.rows_read is None else fmt.quantity(source.rows_read),
+        None if source.clock_skew_s is None else fmt.seconds(source.clock_skew_s),
+        source.api or none,
+        source.detail or none,
+        source.next_step or none,
+    ]
+
+
+def _not_connected(name: str) -> list[Cell]:
+    none = say("state.not_connected")
+    return [say(f"source.{name}"), *[none] * 9, say(f"health.connect_{name}")]
 
 
 def collector_lines() -> None:
@@ -222,6 +233,8 @@ def cache_line(view: DataHealthView) -> None:
         say(
             "health.cache_line",
             cells=fmt.quantity(cache.counter_cells + cache.bucket_cells + cache.gauge_cells),
+            observations=fmt.quantity(cache.observations),
+            scores=fmt.quantity(cache.scores),
             start=fmt.clock(cache.first_minute, axis.zone, day=True),
             end=fmt.clock(cache.last_minute, axis.zone, day=True),
             batches=fmt.quantity(cache.batches),

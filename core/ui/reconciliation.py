@@ -6,7 +6,11 @@ from core import charts
 from core import format as fmt
 from core.domain.reconciliation import Line
 from core.messages import say
+from core.ui.frame import grid
+from core.ui.style import plain
 from core.ui.tables import Cell, Column, table
+from core.ui.tiles import reading_tiles
+from core.views.gateway_counters import DeploymentRow
 from core.views.hit_ratio import HitRatioView, Unexplained
 
 
@@ -15,7 +19,7 @@ def reconciliation(view: HitRatioView) -> None:
     if view.fleet.requests is None:
         st.caption(say("hit.reconcile_off"))
         return
-    left, right = st.columns([3, 4], gap="medium")
+    left, right = grid("reconciliation", 3, 4)
     with left:
         st.plotly_chart(
             charts.waterfall(view.reconciliation),
@@ -34,6 +38,46 @@ def reconciliation(view: HitRatioView) -> None:
     for text in _notes(view.unexplained):
         st.caption(text)
     st.caption(say("hit.reconcile_note"))
+
+
+def proxy_counters(view: HitRatioView) -> None:
+    """What LiteLLM's own counters say, per deployment."""
+    proxy = view.proxy
+    if not proxy.seen:
+        st.caption(say("hit.proxy_off"))
+        return
+    left, right = grid("proxy", 1, 3)
+    with left:
+        reading_tiles(view.fleet, [proxy.share])
+    with right:
+        columns = [
+            Column(say("col.deployment")),
+            Column(say("col.model")),
+            Column(say("col.requested")),
+            Column(say("col.provider")),
+            Column(say("col.proxy_share"), numeric=True),
+            Column(say("col.cached_tokens"), numeric=True),
+            Column(say("col.input_tokens"), numeric=True),
+        ]
+        table("proxy", columns, [_deployment(row) for row in proxy.deployments])
+    if proxy.without_cached:
+        st.caption(plain(say("hit.proxy_without", names=charts.short_list(proxy.without_cached))))
+    if proxy.wider_than_scope:
+        names = ", ".join(say(f"scope.{name}").lower() for name in proxy.wider_than_scope)
+        st.caption(say("hit.proxy_wider", names=names))
+    st.caption(say("hit.proxy_note"))
+
+
+def _deployment(row: DeploymentRow) -> list[Cell]:
+    return [
+        row.deployment or say("table.no_deployment"),
+        row.model_name,
+        row.requested_models,
+        row.provider,
+        row.share,
+        _tokens(row.cached_tokens),
+        _tokens(row.input_tokens),
+    ]
 
 
 def _cells(line: Line) -> list[Cell]:

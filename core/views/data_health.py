@@ -66,6 +66,64 @@ class LogEntry:
 
 
 @dataclass(frozen=True)
+class SenderRow:
+    """What the requests of one exporter, model and contract carry."""
+
+    exporter: str
+    model: str | None
+    environment: str | None
+    contract: str
+    cached_scope: str
+    requests: int
+    with_usage: int
+    measured: int
+    unproven: int
+    not_reported: int
+    estimates: int
+    violations: int
+    attributed: int
+    with_session: int
+    with_arm: int
+    changed: int
+    restarted: int
+    lag_p50_s: float | None
+    lag_p95_s: float | None
+
+
+@dataclass(frozen=True)
+class EvaluatorRow:
+    """Evaluation records of one score name, level, evaluator and version."""
+
+    name: str
+    level: str
+    evaluator: str
+    evaluator_version: str | None
+    source: str | None
+    records: int
+    ok: int
+    errors: int
+    repeats: int
+    with_probability: int
+    deleted: int
+
+
+@dataclass(frozen=True)
+class ViolationRow:
+    """One rule that one record broke."""
+
+    kind: str
+    record_id: str | None
+    trace_id: str | None
+    exporter: str | None
+    model: str | None
+    rule: str
+    field: str | None
+    raw_value: str | None
+    happened_at: float | None
+    seen_at: float
+
+
+@dataclass(frozen=True)
 class CacheSize:
     """How much the cache holds."""
 
@@ -75,6 +133,8 @@ class CacheSize:
     first_minute: float | None
     last_minute: float | None
     batches: int
+    observations: int
+    scores: int
 
 
 @dataclass(frozen=True)
@@ -88,6 +148,9 @@ class DataHealthView:
     duplicates: int
     coverage: tuple[EngineCoverage, ...]
     exports: tuple[ExportRow, ...]
+    senders: tuple[SenderRow, ...]
+    evaluators: tuple[EvaluatorRow, ...]
+    violations: tuple[ViolationRow, ...]
     log: tuple[LogEntry, ...]
     cache: CacheSize
 
@@ -97,6 +160,7 @@ def build(store: Store, scope: Scope, now: float) -> DataHealthView:
     fleet = load_fleet(store, scope, now)
     sources = tuple(SourceState(*row) for row in store.read("source_states", {}))
     targets = _targets(store, now)
+    params = query_params(scope, fleet.window)
     return DataHealthView(
         fleet=fleet,
         sources=sources,
@@ -107,6 +171,11 @@ def build(store: Store, scope: Scope, now: float) -> DataHealthView:
         duplicates=sum(t.duplicate_of is not None for t in targets),
         coverage=_coverage(store, fleet),
         exports=_exports(store, fleet),
+        senders=tuple(SenderRow(*row) for row in store.read("usage_coverage", params)),
+        evaluators=tuple(EvaluatorRow(*r) for r in store.read("evaluator_coverage", params)),
+        violations=tuple(
+            ViolationRow(*row) for row in store.read("recent_violations", {"most": LOG_ROWS})
+        ),
         log=tuple(LogEntry(*row) for row in store.read("recent_log", {"most": LOG_ROWS})),
         cache=CacheSize(*store.read("cache_size", {})[0]),
     )

@@ -19,6 +19,7 @@ class Engine:
 
     engine_id: int
     name: str
+    pod: str | None
     model_name: str | None
     life: Life
     last_at: float
@@ -199,6 +200,7 @@ def _engines(found: list[Row]) -> tuple[Engine, ...]:
         Engine(
             engine_id=row.engine_id,
             name=name,
+            pod=row.pod,
             model_name=row.model_name,
             life=Life(row.engine_id, name, row.first_at, row.gone_at),
             last_at=row.last_at,

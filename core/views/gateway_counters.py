@@ -8,6 +8,7 @@ from core.cache.store import Row, Store
 from core.domain.ratios import ratio_of_sums
 from core.domain.reading import Reading, Reason
 from core.domain.scope import Window
+from core.messages import say
 from core.views.fleet import Fleet, query_params
 
 METRIC = "gateway_counter_share"
@@ -76,7 +77,7 @@ def load_gateway_counters(
         deployments=deployments,
         seen=seen,
         without_cached=tuple(
-            row.deployment or "(no deployment label)"
+            row.deployment or say("table.no_deployment")
             for row in deployments
             if row.input_tokens and row.cached_tokens is None
         ),

@@ -9,7 +9,8 @@ from core.domain.reconciliation import Line, reconcile
 from core.domain.scope import Scope
 from core.messages import say
 from core.views.fleet import Fleet, load_fleet, query_params
-from core.views.requests import RequestSums, Where, request_params, request_sums, share_line
+from core.views.gateway_counters import GatewayCounters, load_gateway_counters
+from core.views.requests import RequestSums, request_params, request_sums, share_line
 from core.views.sums import CacheSums, Inflated, cache_sums, ratio_line
 
 TOKENS = ("queries_tokens", "hits_tokens", "prompt_tokens")
@@ -59,6 +60,7 @@ class HitRatioView:
     changes: tuple[float | None, ...]
     reconciliation: tuple[Line, ...]
     unexplained: Unexplained
+    proxy: GatewayCounters
     checks: tuple[Reading, ...]
     tokens: tuple[Reading, ...]
     inflated: tuple[Inflated, ...]
@@ -90,6 +92,7 @@ def build(store: Store, scope: Scope, now: float) -> HitRatioView:
         changes=tuple(change(reading, before.get(reading.metric)) for reading in ratios),
         reconciliation=_reconciliation(fleet, sums, requests),
         unexplained=_unexplained(store, sums, requests),
+        proxy=load_gateway_counters(store, fleet),
         checks=tuple(sums.ratio(metric) for metric in CHECKS),
         tokens=tuple(_tokens(sums, metric, None) for metric in TOKENS),
         inflated=sums.inflated(),
@@ -143,11 +146,10 @@ def _by_model(fleet: Fleet, sums: CacheSums, requests: RequestSums) -> tuple[Gro
     return tuple(
         _group(
             sums,
-            requests,
+            requests.where(lambda row, model=model: row.model == model),  # type: ignore[misc]
             model if model is not None else say("table.no_model"),
             model,
             {e.engine_id for e in fleet.engines if e.model_name == model},
-            lambda row, model=model: row.model == model,  # type: ignore[misc]
         )
         for model in sorted(models, key=lambda m: (m is None, m or ""))
     )
@@ -156,19 +158,14 @@ def _by_model(fleet: Fleet, sums: CacheSums, requests: RequestSums) -> tuple[Gro
 def _by_engine(fleet: Fleet, sums: CacheSums, requests: RequestSums) -> tuple[GroupRow, ...]:
     """Engines, and what the gateway saw of each where requests name it."""
     rows = [
-        _group(
-            sums,
-            requests,
-            engine.name,
-            engine.model_name,
-            {engine.engine_id},
-            lambda row, engine=engine: row.engine_id == engine.engine_id,  # type: ignore[misc]
-        )
-        for engine in fleet.engines
+        _group(sums, requests.of_engine(e), e.name, e.model_name, {e.engine_id})
+        for e in fleet.engines
     ]
-    if any(row.engine_id is None for row in requests.rows):
-        name = say("table.unattributed")
-        rows.append(_group(sums, requests, name, None, set(), lambda row: row.engine_id is None))
+    apart = {
+        say("table.pod_only"): requests.where(lambda r: r.engine_id is None and r.pod is not None),
+        say("table.unattributed"): requests.where(lambda r: r.pod is None),
+    }
+    rows += [_group(sums, found, name, None, set()) for name, found in apart.items() if found.rows]
     return tuple(rows)
 
 
@@ -178,7 +175,6 @@ def _group(
     name: str,
     model: str | None,
     engines: set[int],
-    where: Where,
 ) -> GroupRow:
     hit_ratio = sums.ratio("engine_hit_ratio", engines=engines)
     return GroupRow(
@@ -192,8 +188,8 @@ def _group(
         hits_tokens=_tokens(sums, "hits_tokens", engines),
         prompt_tokens=_tokens(sums, "prompt_tokens", engines),
         restarted=hit_ratio.restarted,
-        gateway_share=requests.share(where),
-        gateway_input_tokens=requests.tokens("gateway_input_tokens", where),
+        gateway_share=requests.share(),
+        gateway_input_tokens=requests.tokens("gateway_input_tokens"),
     )
 
 

@@ -8,7 +8,7 @@ from core.domain.ratios import ratio_of_sums
 from core.domain.reading import Reading, Reason, Reported
 from core.domain.reconciliation import GatewayGroup
 from core.domain.scope import Scope, Window
-from core.views.fleet import Fleet, query_params
+from core.views.fleet import Engine, Fleet, query_params
 
 MEASURED = "measured"
 Where = Callable[[Row], bool]
@@ -25,10 +25,16 @@ class RequestSums:
 
     fleet: Fleet
     rows: tuple[Row, ...]
+    pod_only: bool = False
+    """The requests name a pod that several engines share, and none of them."""
 
-    def share(self, where: Where | None = None) -> Reading:
+    def where(self, condition: Where) -> "RequestSums":
+        """Those requests for which something holds."""
+        return RequestSums(self.fleet, tuple(row for row in self.rows if condition(row)))
+
+    def share(self) -> Reading:
         """Cached over total input tokens of the requests with a measured count."""
-        mine = self._mine(where)
+        mine = self.rows
         measured = [row for row in mine if row.usage_status == MEASURED]
         return ratio_of_sums(
             "gateway_cached_share",
@@ -38,9 +44,9 @@ class RequestSums:
             absent=self._absent(mine),
         )
 
-    def mean_ratio(self, where: Where | None = None) -> Reading:
+    def mean_ratio(self) -> Reading:
         """Mean over requests of cached over total input."""
-        mine = self._mine(where)
+        mine = self.rows
         measured = [row for row in mine if row.usage_status == MEASURED]
         return ratio_of_sums(
             "request_cached_ratio",
@@ -50,9 +56,9 @@ class RequestSums:
             absent=self._absent(mine),
         )
 
-    def tokens(self, metric: str, where: Where | None = None) -> Reading:
+    def tokens(self, metric: str) -> Reading:
         """Input tokens of all requests that carry usage."""
-        mine = self._mine(where)
+        mine = self.rows
         known = [row for row in mine if row.input_tokens is not None]
         if not known:
             return Reading(metric, None, self._absent(mine), coverage=_reported(known, mine))
@@ -77,12 +83,19 @@ class RequestSums:
         """Attempts for which something holds."""
         return sum(row.requests for row in self.rows if where(row))
 
-    def _mine(self, where: Where | None) -> list[Row]:
-        return [row for row in self.rows if where is None or where(row)]
+    def of_engine(self, engine: Engine) -> "RequestSums":
+        """Requests attributed to one engine; where only the pod is known, that is told."""
+        mine = tuple(row for row in self.rows if row.engine_id == engine.engine_id)
+        shared = engine.pod is not None and any(
+            row.engine_id is None and row.pod == engine.pod for row in self.rows
+        )
+        return RequestSums(self.fleet, mine, pod_only=shared and not mine)
 
     def _absent(self, mine: Sequence[Row]) -> Reason:
         if self.fleet.requests is None:
             return Reason.NOT_CONNECTED
+        if self.pod_only:
+            return Reason.POD_ONLY
         return Reason.NOT_MEASURED if mine else Reason.NO_TRAFFIC
 
 

@@ -31,11 +31,13 @@ order by e.cluster, e.namespace, e.model_name, e.pod, e.engine, t.job, t.instanc
 
 -- name: cache_size
 -- params: none
--- returns: counter_cells count, bucket_cells count, gauge_cells count, first_minute s, last_minute s, batches count
+-- returns: counter_cells count, bucket_cells count, gauge_cells count, first_minute s, last_minute s, batches count, observations count, scores count
 -- One row: how much the cache holds.
 select (select count(*) from counter_cells) as counter_cells,
        (select count(*) from bucket_cells) as bucket_cells,
        (select count(*) from gauge_cells) as gauge_cells,
        (select epoch(min(minute)) from counter_cells) as first_minute,
        (select epoch(max(minute)) from counter_cells) as last_minute,
-       (select count(*) from batches) as batches
+       (select count(*) from batches) as batches,
+       (select count(*) from observations) as observations,
+       (select count(*) from scores) as scores
