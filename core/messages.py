@@ -285,7 +285,7 @@ TEXTS: dict[str, str] = {
     "step.not_seen": "Not in any request with usage",
     "step.gateway": "Input tokens at the gateway",
     "step.not_reported": "Cached count not reported",
-    "step.unproven": "Cached 0 that nothing proves",
+    "step.unproven": "Cached 0 that may be a missing one",
     "step.estimates": "The proxy's own estimates",
     "step.measured": "Input tokens with a measured count",
     "step.why.engines": "vllm:prompt_tokens over the window.",

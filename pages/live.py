@@ -18,14 +18,9 @@ def live() -> None:
 
     left, right = ui.grid("main", 5, 4)
     with left:
-        ui.heading(
-            say("chart.hit_ratio"), "engine_hit_ratio", "gateway_cached_share", "lookup_inflation"
-        )
-        ui.chart(
-            "hit_ratio",
-            charts.hit_ratio(axis, view.hit_ratio, view.gateway_share),
-            view.reading("engine_hit_ratio"),
-        )
+        ui.heading(say("chart.hit_ratio"), "engine_hit_ratio", "gateway_cached_share")
+        ratios = charts.hit_ratio(axis, view.hit_ratio, view.gateway_share)
+        ui.chart("hit_ratio", ratios, view.reading("engine_hit_ratio"))
         ui.heading(
             say("chart.prefill"),
             "cached_prefill_tokens_per_s",

@@ -1,5 +1,6 @@
 """Hit ratio: the three ratios side by side, reconciled, over time, by engine and model."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from core.cache.store import Row, Store
@@ -123,11 +124,10 @@ def _unexplained(store: Store, sums: CacheSums, requests: RequestSums) -> Unexpl
     scope, window = sums.fleet.scope, sums.fleet.window
     tried = store.read("gateway_attempts", request_params(scope, window))[0]
     external = [r.external_hits_tokens for r in sums.rows if r.external_hits_tokens is not None]
-    without: dict[str, int] = {}
+    without: Counter[str] = Counter()
     for row in requests.rows:
         if row.usage_status == "none":
-            kind = row.error_kind if row.error_kind is not None else ""
-            without[kind] = without.setdefault(kind, 0) + row.requests
+            without[row.error_kind if row.error_kind is not None else ""] += row.requests
     measured = requests.count(lambda row: row.usage_status == "measured")
     everything = requests.count(lambda _: True)
     return Unexplained(

@@ -1,7 +1,7 @@
 -- name: gateway_usage
 -- params: start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
 -- returns: model text, exporter text, engine_id key, pod text, usage_status text, usage_reason text, state text, error_kind text, requests requests, input_tokens tokens, cached_tokens tokens, output_tokens tokens, ratio_sum ratio, exact_one requests, exact_one_tokens tokens, choice_tokens tokens, choice_requests requests
--- metrics: gateway_cached_share, request_cached_ratio
+-- metrics: gateway_cached_share, request_cached_ratio, gateway_input_tokens
 -- One row per model, exporter, engine, status of usage and completion: attempts that the
 -- gateway recorded with a start in the window, and their tokens. Sums are null where no
 -- attempt knows.

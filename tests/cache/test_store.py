@@ -26,7 +26,14 @@ ROOT = Path(__file__).resolve().parents[2]
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 SCOPE: dict[str, Any] = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine"))
-PARAMS = SCOPE | {"start": AT, "end": AT + 60 * MINUTE, "bin_s": 60, "span_s": 60, "most": 1000}
+PARAMS = SCOPE | {
+    "arm": None,
+    "start": AT,
+    "end": AT + 60 * MINUTE,
+    "bin_s": 60,
+    "span_s": 60,
+    "most": 1000,
+}
 DERIVED = ("counter_hours", "bucket_hours", "gauge_hours", "turns")
 HOSTILE = (
     "'; drop table engines; --",

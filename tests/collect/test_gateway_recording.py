@@ -12,7 +12,7 @@ import requests
 from core.cache.inbox import Inbox
 from core.cache.store import Store
 from core.collect.follow import PrometheusCollector
-from core.collect.state import StateFile
+from core.collect.state import State, StateFile
 from core.config import Settings
 from core.domain.reading import Reason
 from core.domain.scope import Scope
@@ -86,7 +86,7 @@ def minutes(window: Window) -> Window:
 
 def collected(url: str, home: Path, *, slice_s: int | None = None) -> Store:
     settings = Settings(_env_file=None, prometheus_url=url, data_dir=home)
-    inbox, state = Inbox(home / "inbox"), StateFile(home / "state")
+    inbox, state = Inbox(home / "inbox"), StateFile(home / "state", State)
     source = PrometheusSource(settings)
     if slice_s is None:
         PrometheusCollector(settings, source, inbox, state).collect_range(START, END)

@@ -10,11 +10,13 @@ from typing import Any, Self
 from core.cache.inbox import Inbox, rows
 from core.cache.store import Store
 from core.catalogue import ENGINE_INSTRUMENTS, Kind
-from core.collect.__main__ import DemoCollector
+from core.collect.collectors import DemoCollector
 from core.collect.follow import SOURCE
+from core.collect.requests.follow import LangfuseCollector
+from core.collect.requests.scan import RequestState
 from core.collect.state import State, StateFile
 from core.config import Settings
-from core.demo import HISTORY_S, demo_source, fleet_epoch
+from core.demo import HISTORY_S, demo_langfuse, demo_source, fleet_epoch
 from core.domain.records import stable_id
 from core.domain.scope import iso_minute
 
@@ -22,6 +24,8 @@ T0 = 1_790_000_040
 """First minute of what is written by hand."""
 MINUTES = 10
 SCRAPE_S = 15.0
+REQUESTS_S = 900.0
+"""How much of the demo's request side is read: all of it takes a minute."""
 Tables = dict[str, list[dict[str, Any]]]
 
 
@@ -65,6 +69,14 @@ def fill_from_demo(folder: Path, *, now: float) -> Filled:
     )
     while collector.step():
         pass
+    requests = LangfuseCollector(
+        settings,
+        demo_langfuse(settings, clock=lambda: now),
+        inbox,
+        StateFile(settings.home / "collectors" / "langfuse.state", RequestState),
+        clock=lambda: now,
+    )
+    requests.collect_range(now - REQUESTS_S, now)
     _merge(settings.home)
     return Filled(folder, fleet_epoch(settings, now))
 

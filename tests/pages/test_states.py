@@ -26,7 +26,7 @@ from tests.pages.shown import charts, marks_on, ran, table, tables, text, tiles,
 
 PAGES = ("live", "hit_ratio", "data_health")
 NUMBERS = ("live", "hit_ratio")
-SCOPE_BAR = ("cluster", "namespace", "model", "pod", "engine", "range", "compare")
+SCOPE_BAR = ("cluster", "namespace", "model", "pod", "engine", "arm", "range", "compare")
 Put = Callable[..., None]
 
 TITLES = {
@@ -35,12 +35,14 @@ TITLES = {
         *("chart.kv", "chart.pressure", "chart.ttft"),
     ],
     "hit_ratio": [
-        *("hit.definitions", "hit.reconcile", "chart.hit_ratio", "chart.inflation", "chart.heat"),
+        *("hit.definitions", "hit.reconcile", "hit.proxy", "hit.counters"),
+        *("chart.hit_ratio", "chart.inflation", "chart.heat"),
         *("table.by_model", "table.by_engine", "table.changes_title"),
     ],
     "data_health": [
         *("health.sources", "health.collector", "health.engines", "health.coverage"),
-        *("health.names", "health.log", "health.cache"),
+        *("health.names", "health.senders", "health.violations", "health.evaluators"),
+        *("health.log", "health.cache"),
     ],
 }
 TILES = {
@@ -55,7 +57,7 @@ TILES = {
     ],
     "data_health": [],
 }
-CHARTS = {"live": 5, "hit_ratio": 3, "data_health": 0}
+CHARTS = {"live": 5, "hit_ratio": 4, "data_health": 0}
 
 hold = """
 import sys, duckdb
@@ -89,9 +91,9 @@ def test_tiles_say_of_what_they_are(open_demo: Open) -> None:
     assert "9 of 9 engines" in ratio.words
     assert "of the window observed" in ratio.words
     gateway = shown["Gateway cached share"]
-    assert gateway.hatched
-    assert gateway.value == say("reason.not_connected")
-    assert say("why.gateway") in gateway.words
+    assert not gateway.hatched
+    assert "cached input tokens / " in gateway.words
+    assert "requests reported it" in gateway.words
 
 
 def test_the_demo_story_is_told(open_demo: Open) -> None:
@@ -153,7 +155,7 @@ def test_an_empty_cache_says_what_to_expect(real_home: Path, open_page: Open, pa
     assert not tiles(app)
     if page == "data_health":
         assert say("health.cache_empty") in text(app)
-        assert say("collector.off") in text(app)
+        assert say("collector.off", source=say("source.prometheus")) in text(app)
     else:
         assert [info.value for info in app.info] == [say("notice.empty")]
 
@@ -208,7 +210,8 @@ def test_a_silent_collector_is_noticed(
     )
     app = open_page(page, WRITTEN)
     (warning,) = app.warning
-    assert warning.value.startswith("The collector has not reported for 6")
+    assert "Prometheus" in warning.value
+    assert "has not reported for 6" in warning.value
     assert say("page.data_health") in warning.value
 
 
@@ -229,7 +232,11 @@ def test_history_being_read_shows_how_far(put_real: Put, open_page: Open, page: 
     (bar,) = open_page(page, WRITTEN).progress
     assert bar.value == 42
     assert bar.text == say(
-        "notice.backfill", progress="42 %", left=say("notice.left", left="5 min")
+        "notice.backfill",
+        source=say("source.prometheus"),
+        progress="42 %",
+        rows="",
+        left=say("notice.left", left="5 min"),
     )
 
 

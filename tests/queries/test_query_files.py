@@ -29,7 +29,7 @@ from core.named_queries import (
 )
 
 AT = datetime(2026, 9, 1, tzinfo=UTC)
-PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine")) | {
+PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")) | {
     "start": AT,
     "end": AT + timedelta(hours=1),
     "bin_s": 60,
@@ -39,7 +39,7 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine")) | {
 SCOPE = ("cluster", "namespace", "model", "pod", "engine")
 GATEWAY_SCOPE = SCOPE[:3]
 """A proxy's counters know neither pod nor engine."""
-ONE_ROW = {"cache_size"}
+ONE_ROW = {"cache_size", "gateway_attempts", "newest_request"}
 """Aggregates without a group: one row needs no order."""
 PARTS = {"names": '"up|vllm:x"', "and_matchers": ',pod="a"', "jobs": '"vllm"', "window": "5m"}
 HEADER = "-- name: {name}\n-- params: none\n-- returns: a text\n-- One row, for a test.\n"
