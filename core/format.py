@@ -127,14 +127,15 @@ def observed(share: float) -> str:
 
 
 def part_of(part: int, whole: int) -> str:
-    """A part of a count, and its share.
+    """Share of a count; only all of it is 100 %, only none of it 0 %.
 
-    >>> part_of(1, 3), part_of(3, 3), part_of(0, 3)
-    ('1 (33.3 %)', '3 (100 %)', '0 (0 %)')
+    >>> part_of(1, 3), part_of(3, 3), part_of(0, 3), part_of(9999, 10000)
+    ('33.3 %', '100 %', '0 %', '> 99.9 %')
     """
     if part in (0, whole):
-        return f"{part} ({100 if part else 0} %)"
-    return f"{part} ({part / whole * 100:.1f} %)"
+        return "100 %" if part else "0 %"
+    share = part / whole * 100
+    return "> 99.9 %" if share >= 99.95 else "< 0.1 %" if share < 0.05 else f"{share:.1f} %"
 
 
 def clock(t: float, zone: tzinfo, *, day: bool = False) -> str:

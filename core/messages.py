@@ -19,7 +19,7 @@ TEXTS: dict[str, str] = {
     "reason.native_histogram": "native histogram",
     "reason.too_few_scrapes": "too few scrapes",
     "reason.caching_off": "caching off",
-    "reason.no_engine": "no engine in scope",
+    "reason.no_engine": "no engine",
     "reason.not_connected": "not connected",
     "reason.contract_error": "contract error",
     "why.no_traffic": "Nothing was counted below the line in this window, so there is no ratio.",
@@ -290,8 +290,8 @@ TEXTS: dict[str, str] = {
     "step.measured": "Input tokens with a measured count",
     "step.why.engines": "vllm:prompt_tokens over the window.",
     "step.why.choices": "An engine counts the prompt once for each answer, usage once.",
-    "step.why.not_seen": "Timeouts, abandoned and retried attempts, other clients, requests under "
-    "way at the edges. A gateway may also serve tokens that these engines never saw.",
+    "step.why.not_seen": "Timeouts, abandoned attempts, other clients, requests under way at the "
+    "edges; above 0: tokens that these engines never saw.",
     "step.why.gateway": "All requests that carry usage.",
     "step.why.not_reported": "The engine runs without --enable-prompt-tokens-details, or the "
     "sender drops the count.",
@@ -330,8 +330,8 @@ TEXTS: dict[str, str] = {
     "col.gateway_share": "Gateway share",
     "col.gateway_input": "Gateway input",
     "table.no_model": "(no model named)",
-    "table.unattributed": "(requests that name no engine)",
-    "table.pod_only": "(requests that name a pod of several engines)",
+    "table.unattributed": "(no engine named)",
+    "table.pod_only": "(a pod of several engines)",
     "hit.proxy": "The proxy's own counters, a second source",
     "hit.proxy_off": "No LiteLLM counters were seen. With `callbacks: [prometheus]` in LiteLLM and "
     "its /metrics/ scraped, they stand here beside Langfuse's share.",

@@ -53,7 +53,7 @@ def _source(view: DataHealthView, source: SourceState) -> list[Cell]:
         say(f"source.{source.source}"),
         say(f"state.{source.state}"),
         fmt.age(now - source.checked_at),
-        None if source.read_to is None else fmt.seconds(now - source.read_to),
+        None if source.read_to is None else fmt.age(now - source.read_to),
         None
         if source.backfill_from is None
         else fmt.clock(source.backfill_from, axis.zone, day=True),

@@ -28,20 +28,21 @@ STYLE = """<style>
 .pw-none .v {font-size: 1.2rem; font-weight: 600;}
 .pw-bar {height: 4px; background: rgba(128,128,128,.25); border-radius: 2px; margin-top: .45rem;}
 .pw-bar > div {height: 4px; background: var(--c); border-radius: 2px;}
-.pw-scroll {overflow: auto; max-height: 360px; border: 1px solid rgba(128,128,128,.3);
+.pw-scroll {overflow: auto; max-height: 480px; border: 1px solid rgba(128,128,128,.3);
   border-radius: 8px;}
 .pw-table {border-collapse: collapse; width: 100%; font-size: .88rem;
   font-variant-numeric: tabular-nums;}
 .pw-table th {position: sticky; top: 0; text-align: left; font-weight: 600; padding: .35rem .5rem;
   background: var(--pw-head, Canvas); border-bottom: 1px solid rgba(128,128,128,.5);
-  white-space: nowrap; z-index: 1;}
+  vertical-align: bottom; z-index: 1;}
 .pw-table td {padding: .3rem .5rem; border-bottom: 1px solid rgba(128,128,128,.18);
   vertical-align: top;}
-.pw-table .num {text-align: right; white-space: nowrap;}
-.pw-table .nowrap {white-space: nowrap;}
+.pw-table .num {text-align: right;}
+.pw-table td.num {white-space: nowrap;}
+.pw-table td.nowrap {white-space: nowrap;}
 .pw-table .wide {min-width: 170px; overflow-wrap: anywhere;}
 @media (max-width: 1150px) {
-  .pw-table th, .pw-table th.num, .pw-table .nowrap {white-space: normal;}
+  .pw-table .nowrap {white-space: normal;}
   .pw-table td:first-child {white-space: nowrap;}
   .pw-table .wide {min-width: 110px;}
   [class*="st-key-grid"] [data-testid="stColumn"] {min-width: 100%;}
