@@ -16,7 +16,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from core.errors import ConfigError
 
@@ -230,3 +230,6 @@ def load_settings(**overrides: object) -> Settings:
             for e in error.errors(include_input=False, include_url=False)
         ]
         raise ConfigError("; ".join(lines)) from None
+    except SettingsError as error:
+        # A list or object that is no JSON; the words name the field and not its value.
+        raise ConfigError(str(error)) from None
