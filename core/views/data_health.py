@@ -66,6 +66,19 @@ class LogEntry:
 
 
 @dataclass(frozen=True)
+class FindingRow:
+    """One finding of the doctor's newest examination."""
+
+    finding: str
+    subject: str
+    level: str
+    title: str
+    detail: str
+    next_step: str | None
+    checked_at: float
+
+
+@dataclass(frozen=True)
 class CacheSize:
     """How much the cache holds."""
 
@@ -88,6 +101,7 @@ class DataHealthView:
     duplicates: int
     coverage: tuple[EngineCoverage, ...]
     exports: tuple[ExportRow, ...]
+    findings: tuple[FindingRow, ...]
     log: tuple[LogEntry, ...]
     cache: CacheSize
 
@@ -107,6 +121,7 @@ def build(store: Store, scope: Scope, now: float) -> DataHealthView:
         duplicates=sum(t.duplicate_of is not None for t in targets),
         coverage=_coverage(store, fleet),
         exports=_exports(store, fleet),
+        findings=tuple(FindingRow(*row) for row in store.read("health_findings", {})),
         log=tuple(LogEntry(*row) for row in store.read("recent_log", {"most": LOG_ROWS})),
         cache=CacheSize(*store.read("cache_size", {})[0]),
     )
