@@ -18,13 +18,14 @@ from core.doctor.fit import Fit
 from core.doctor.flags import FLAGS
 from core.doctor.harmless import Harmless
 from core.doctor.identity import IDENTITY
+from core.doctor.scrapes import SCRAPES
 from core.doctor.usage import USAGE
 from core.sources.langfuse import LangfuseSource
 from core.sources.prometheus import PrometheusSource
 
 __all__ = ["MOST_S", "Finding", "Level", "examine", "write_findings"]
 
-OF_PROMETHEUS = (*engines_side.CONNECTION, *ENGINES, *FLAGS)
+OF_PROMETHEUS = (*engines_side.CONNECTION, *ENGINES, *SCRAPES, *FLAGS)
 OF_LANGFUSE = (*requests_side.CONNECTION, *ARRIVALS)
 OF_BOTH = (*USAGE, *IDENTITY)
 LAST = requests_side.LIMITS

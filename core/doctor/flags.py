@@ -69,25 +69,22 @@ def _by_source(topic: Topic, probe: PrometheusProbe) -> Iterable[Finding]:
 
 
 def _gateway(topic: Topic, probe: PrometheusProbe) -> Iterable[Finding]:
-    found = [one for one in probe.gateway.get() if one.times.size]
+    found = {s.labels.get("instance", "?") for s in probe.gateway.get() if s.times.size}
     targets = [up for up in probe.up() if "litellm" in up.name.lower()]
     down = [up.name for up in targets if not up.up]
-    if found:
-        places = {one.labels.get("instance", "?") for one in found}
-        yield topic.ok(
-            "Counters of LiteLLM are scraped", f"{LITELLM_COUNTERS[0]} at {some(places)}"
-        )
+    seen = f"{LITELLM_COUNTERS[0]} at {some(found)}" if found else f"no {LITELLM_COUNTERS[0]}"
     if down:
-        yield topic.warning("Scrapes of LiteLLM fail", some(down), OPEN_METRICS)
-    elif not found and targets:
+        yield topic.warning("Scrapes of LiteLLM fail", f"{some(down)}; {seen}", OPEN_METRICS)
+    elif found:
+        yield topic.ok("Counters of LiteLLM are scraped", seen)
+    elif targets:
         yield topic.warning(
             "LiteLLM is scraped and gives no token counters",
-            f"{some(up.name for up in targets)} without {LITELLM_COUNTERS[0]}: no request yet, or "
-            "the callback is off",
+            f"{some(up.name for up in targets)}; {seen}: no request yet, or the callback is off",
             'Set `litellm_settings: {callbacks: ["prometheus"]}` in the proxy\'s configuration.',
         )
-    elif not found:
-        raise Unanswered(f"no {LITELLM_COUNTERS[0]} was seen; it would be a second source", IF_USED)
+    else:
+        raise Unanswered(f"{seen} was seen; it would be a second source", IF_USED)
 
 
 OPEN_METRICS = (

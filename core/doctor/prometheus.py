@@ -14,6 +14,7 @@ from core.sources.prometheus import Build, PrometheusSource, clock_skew
 SKEW_LIMIT_S = 5.0
 LOOK_BACK_S = 600
 """How much of the newest samples is looked at."""
+NO_SERIES = f"no series of vLLM in the last {LOOK_BACK_S // 60} minutes"
 REFUSED = (401, 403)
 NOT_FOUND = 404
 NOT_SET = "not connected: PREFIXWATCH_PROMETHEUS_URL is not set"
@@ -42,7 +43,7 @@ class PrometheusProbe:
         self.targets = Once(limit, self._ask_targets, after=self.skew_s)
         self.like_vllm = Once(limit, self._ask_names, after=self.skew_s)
         self.gateway = Once(limit, self._ask_gateway, after=self.skew_s)
-        self._engines = Once(limit, lambda: seen_engines(self.samples.get(), settings))
+        self.seen = Once(limit, lambda: seen_engines(self.samples.get(), settings))
 
     @property
     def end(self) -> float:
@@ -57,9 +58,9 @@ class PrometheusProbe:
         Unanswered
             There is none.
         """
-        found = self._engines.get()
+        found = self.seen.get()
         if not found:
-            raise Unanswered(f"no series of vLLM in the last {LOOK_BACK_S // 60} minutes")
+            raise Unanswered(NO_SERIES)
         return found
 
     def up(self) -> tuple[Up, ...]:

@@ -99,24 +99,31 @@ def _passed_on(topic: Topic, fit: Fit) -> Iterable[Finding]:
     lost = [row for row in told if row.cached_tokens and not row.in_buckets]
     measured = [row for row in rows if row.record["usage_status"] == "measured"]
     carried = f"measured cached counts: {shares(measured, rows)}"
+    wrong, steps = [], []
     if cut:
-        yield topic.warning(
-            "The usage of the engine arrives cut",
-            f"usage_object is no whole JSON in {len(cut)} of {counted(len(rows), 'row')}: a zero "
-            f"cannot be told from an unknown count there; {carried}",
+        wrong.append(
+            f"usage_object is cut in {len(cut)} of {counted(len(rows), 'row')}: a zero cannot be "
+            "told from an unknown count there"
+        )
+        steps.append(
             "Use Langfuse 4 (its v2 observations give long metadata whole), or let the gateway "
-            "write a shorter usage_object.",
+            "write a shorter usage_object."
         )
     if lost:
-        yield topic.warning(
-            "The gateway drops cached counts on its way to usageDetails",
+        wrong.append(
             f"{len(lost)} of {counted(len(told), 'row')} have cached_tokens in usage_object and no "
-            f"cached bucket: {shares(lost, told)}; they are read from usage_object",
-            "Upgrade the gateway (LiteLLM from November 2025 on writes cache_read_input_tokens).",
+            f"cached bucket in usageDetails: {shares(lost, told)}"
         )
-    if cut or lost:
-        return
-    if not measured:
+        steps.append(
+            "Upgrade the gateway (LiteLLM from November 2025 on writes cache_read_input_tokens)."
+        )
+    if wrong:
+        yield topic.warning(
+            "The gateway does not pass cached counts on whole",
+            "; ".join([*wrong, carried]),
+            " ".join(steps),
+        )
+    elif not measured:
         yield topic.error(*_nothing_measured(rows, carried))
     else:
         yield topic.ok("The gateway passes cached counts on", carried)
