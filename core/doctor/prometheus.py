@@ -14,6 +14,8 @@ from core.sources.prometheus import Build, PrometheusSource, clock_skew
 SKEW_LIMIT_S = 5.0
 LOOK_BACK_S = 600
 """How much of the newest samples is looked at."""
+TARGETS_BACK_S = 300
+"""The same for scrape targets, of which a large server has many that are not engines."""
 NO_SERIES = f"no series of vLLM in the last {LOOK_BACK_S // 60} minutes"
 REFUSED = (401, 403)
 NOT_FOUND = 404
@@ -81,7 +83,7 @@ class PrometheusProbe:
         )
 
     def _ask_targets(self) -> list[RawSeries]:
-        return self.source.every_target(self.end - LOOK_BACK_S, self.end, matchers={})
+        return self.source.every_target(self.end - TARGETS_BACK_S, self.end, matchers={})
 
     def _ask_names(self) -> list[str]:
         return self.source.names_like("vllm", self.end, matchers=self.settings.prometheus_matchers)

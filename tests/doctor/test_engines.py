@@ -123,6 +123,13 @@ def test_a_target_that_gives_no_series_names_the_flag(made: Prometheus) -> None:
     found.says("vllm_stats", "vllm b:8000", "--disable-log-stats")
 
 
+def test_a_target_that_is_down_is_not_blamed_on_a_flag(made: Prometheus) -> None:
+    """No series from a target that cannot be scraped says nothing about its statistics."""
+    made.engine("a")
+    made.target(**PLACE, pod="b", instance="b:8000", up=0.0)
+    assert examined(made).wrong == [("prometheus_targets", "prometheus")]
+
+
 @pytest.mark.parametrize(
     ("every", "level"),
     [

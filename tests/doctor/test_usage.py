@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from core.doctor import Level
+from core.doctor.sample import Details, read_sample
+from core.domain.exporters import Exporters
 from tests.doctor.fakes import Found, Langfuse, Prometheus, examined, row, settings_of
 
 FOUR = ("usage_engine_flag", "usage_streams", "usage_gateway", "usage_present")
@@ -74,8 +77,10 @@ def test_rows_without_the_engines_usage_cannot_tell() -> None:
 def test_an_estimate_of_the_gateway_is_no_report() -> None:
     """A cancelled stream carries the proxy's own count: it says nothing about an engine."""
     estimate = {"prompt_tokens": 100, "cache_read_input_tokens": 0}
-    found = found_in(row(metadata={"usage_object": estimate}))
-    assert found.level("usage_engine_flag") is Level.UNKNOWN
+    cancelled = row(metadata={"usage_object": estimate})
+    assert found_in(cancelled).level("usage_engine_flag") is Level.UNKNOWN
+    (read,) = read_sample([msgspec.Raw(msgspec.json.encode(cancelled))], Exporters(), {}).rows
+    assert (read.details, read.answered) == (Details.ESTIMATE, False)
 
 
 def test_streams_without_usage_name_option_and_flag() -> None:
