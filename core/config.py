@@ -12,11 +12,12 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    FilePath,
     SecretStr,
     ValidationError,
     model_validator,
 )
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from core.errors import ConfigError
 
@@ -123,7 +124,7 @@ class Settings(BaseSettings):
     prometheus_token: SecretStr | None = None
     prometheus_user: str | None = None
     prometheus_password: SecretStr | None = None
-    prometheus_ca_file: Path | None = None
+    prometheus_ca_file: FilePath | None = None
     prometheus_verify_tls: bool = True
     prometheus_timeout_s: Positive = 30.0
     prometheus_matchers: dict[str, str] = Field(default_factory=dict)
@@ -133,7 +134,7 @@ class Settings(BaseSettings):
     langfuse_url: str | None = Field(None, validation_alias=_langfuse("URL", "BASE_URL", "HOST"))
     langfuse_public_key: str | None = Field(None, validation_alias=_langfuse("PUBLIC_KEY"))
     langfuse_secret_key: SecretStr | None = Field(None, validation_alias=_langfuse("SECRET_KEY"))
-    langfuse_ca_file: Path | None = None
+    langfuse_ca_file: FilePath | None = None
     langfuse_verify_tls: bool = True
     langfuse_timeout_s: Positive = 60.0
     langfuse_environments: tuple[str, ...] = ()
@@ -239,3 +240,6 @@ def load_settings(**overrides: object) -> Settings:
             for e in error.errors(include_input=False, include_url=False)
         ]
         raise ConfigError("; ".join(lines)) from None
+    except SettingsError as error:
+        # A list or object that is no JSON; the words name the field and not its value.
+        raise ConfigError(str(error)) from None

@@ -197,6 +197,8 @@ TEXTS: dict[str, str] = {
     "col.native": "Native histogram",
     "col.names": "Name seen",
     "col.level": "Level",
+    "col.subject": "Check",
+    "col.found": "Finding",
     "table.csv": "CSV",
     "table.none": "none",
     "table.found": "found",
@@ -349,6 +351,14 @@ TEXTS: dict[str, str] = {
     "chart.reconcile_axis": "tokens",
     # data health page
     "health.sources": "Sources",
+    "health.findings": "What the doctor found",
+    "health.findings_checked": "Examined {age}; errors first.",
+    "health.no_findings": "The doctor has not run yet. The collector runs it at its start and "
+    "every 15 minutes; `python -m core.doctor` runs it at once and prints what it finds.",
+    "finding.error": "error",
+    "finding.warning": "warning",
+    "finding.unknown": "not known",
+    "finding.ok": "in order",
     "health.collector": "Collector",
     "health.engines": "Engines and scrape targets",
     "health.coverage": "Coverage in this window",

@@ -27,6 +27,7 @@ STEADY_S = 60.0
 """A collector that lived so long was fine; the next wait is short again."""
 STOP_S = 10.0
 LOG_BYTES = 5_000_000
+EXAMINE_AFTER_S, EXAMINE_EVERY_S = 20.0, 900.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Runtime:
         }
         self._threads = [
             threading.Thread(target=self._merge_forever, name="merge", daemon=True),
+            threading.Thread(target=self._examine_forever, name="doctor", daemon=True),
             *(
                 threading.Thread(target=one.run, name=f"supervisor-{name}", daemon=True)
                 for name, one in self._supervisors.items()
@@ -99,6 +101,16 @@ class Runtime:
                 self.merge_trouble = f"{type(error).__name__}: {error}"[:300]
                 log.exception("merging failed, trying again")
 
+    def _examine_forever(self) -> None:
+        """Let the doctor look now and then, in a process of its own."""
+        wait = EXAMINE_AFTER_S
+        while self.settings.collector and not self._stop.wait(wait):
+            wait = EXAMINE_EVERY_S
+            process = started(["core.doctor", "--write"], "doctor", self.settings)
+            while process.poll() is None:
+                if self._stop.wait(0.2):
+                    _end(process)
+
 
 class Supervisor:
     """Keeps the collector of one source alive, waiting longer after each failure."""
@@ -123,28 +135,33 @@ class Supervisor:
             self._stop.wait(wait)
 
     def _run_once(self, began: float, restarts: int) -> int:
-        command = [sys.executable, "-m", "core.collect", "--follow"]
-        command += ["--source", self._source, "--supervised", str(os.getpid())]
-        path = self._settings.home / "collectors" / f"{self._source}.log"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = "ab" if not path.exists() or path.stat().st_size < LOG_BYTES else "wb"
-        environment = os.environ | {
-            "PREFIXWATCH_DATA_DIR": str(self._settings.data_dir.resolve()),
-            "PYTHONPATH": str(ROOT),
-        }
-        with path.open(mode) as output:
-            process = subprocess.Popen(  # noqa: S603 - a fixed argument list
-                command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
+        command = ["core.collect", "--follow", "--source", self._source]
+        command += ["--supervised", str(os.getpid())]
+        process = started(command, self._source, self._settings)
         self.state = CollectorState(pid=process.pid, started_at=began, restarts=restarts)
         while process.poll() is None:
             if self._stop.wait(0.2):
                 return _end(process)
         return process.returncode
+
+
+def started(module: list[str], name: str, settings: Settings) -> "subprocess.Popen[bytes]":
+    """One of our own modules as a process, its output in a log of its own."""
+    path = settings.home / "collectors" / f"{name}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mode = "ab" if not path.exists() or path.stat().st_size < LOG_BYTES else "wb"
+    environment = os.environ | {
+        "PREFIXWATCH_DATA_DIR": str(settings.data_dir.resolve()),
+        "PYTHONPATH": str(ROOT),
+    }
+    with path.open(mode) as output:
+        return subprocess.Popen(  # noqa: S603 - a fixed argument list
+            [sys.executable, "-m", *module],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
 
 
 def _end(process: "subprocess.Popen[bytes]") -> int:

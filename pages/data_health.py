@@ -14,6 +14,8 @@ def health() -> None:
     ui.health_notices(view)
     ui.heading(say("health.sources"))
     ui.sources_table(view)
+    ui.heading(say("health.findings"))
+    ui.findings_table(view)
     ui.heading(say("health.collector"))
     ui.collector_lines()
     ui.heading(say("health.engines"))

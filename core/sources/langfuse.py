@@ -7,6 +7,7 @@ so that texts are never even parsed. Input and output are never asked for.
 """
 
 import email.utils
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -154,7 +155,7 @@ class LangfuseSource:
             base_url=address,
             auth=(public, secret),
             timeout=settings.langfuse_timeout_s,
-            verify=str(settings.langfuse_ca_file)
+            verify=ssl.create_default_context(cafile=settings.langfuse_ca_file)
             if settings.langfuse_ca_file
             else settings.langfuse_verify_tls,
             transport=transport,

@@ -7,9 +7,11 @@ that a login page, a truncated body or an error envelope is named for what it is
 """
 
 import gc
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -61,7 +63,25 @@ class _Envelope(msgspec.Struct):
     infos: list[str] = []
 
 
+class _Build(msgspec.Struct):
+    version: str = ""
+    application: str = ""
+
+
+class _BuildEnvelope(msgspec.Struct):
+    data: _Build
+
+
 _decoder = msgspec.json.Decoder(_Envelope)
+_build_decoder = msgspec.json.Decoder(_BuildEnvelope)
+
+
+@dataclass(frozen=True)
+class Build:
+    """What a server says it is. `application` is None where it does not name one."""
+
+    version: str
+    application: str | None
 
 
 class PrometheusSource:
@@ -83,6 +103,7 @@ class PrometheusSource:
         )
         session.hooks["response"].append(self._decode)
         session.stream = True
+        self._session = session
         self._timeout_s = settings.prometheus_timeout_s
         self._connection = PrometheusConnect(
             url=settings.prometheus_url,
@@ -130,14 +151,54 @@ class PrometheusSource:
             the answer is the same whether ranges are closed (2.x) or left-open
             (3.x); what lies outside is cut away.
         """
-        more = "".join(f",{label}={quoted(value)}" for label, value in sorted(matchers.items()))
         return self._matrix(
-            "raw_samples", start, end, names=any_of(sorted(names)), and_matchers=more
+            "raw_samples", start, end, names=any_of(sorted(names)), and_matchers=_more(matchers)
         )
 
     def target_up(self, jobs: Iterable[str], start: float, end: float) -> list[RawSeries]:
         """Samples of `up` of the given scrape jobs, with start <= time < end."""
         return self._matrix("target_up", start, end, jobs=any_of(sorted(jobs)))
+
+    def every_target(
+        self, start: float, end: float, *, matchers: Mapping[str, str]
+    ) -> list[RawSeries]:
+        """Samples of `up` of all scrape jobs, with start <= time < end."""
+        return self._matrix("every_target", start, end, and_matchers=_more(matchers))
+
+    def names_like(self, beginning: str, at: float, *, matchers: Mapping[str, str]) -> list[str]:
+        """Names of series that begin with a word and have a sample at a time."""
+        query = render_promql(
+            "names_like",
+            matchers={},
+            names=quoted(f"{re.escape(beginning)}.*"),
+            and_matchers=_more(matchers),
+        )
+        found = self._ask(query, time=f"{at:.3f}")
+        return sorted(s.metric["__name__"] for s in found if "__name__" in s.metric)
+
+    def build(self) -> Build:
+        """What the server says it is; servers that only speak the query API may lack this.
+
+        Raises
+        ------
+        SourceError
+            As for samples; a SourceStatus 404 where the server does not tell.
+        """
+        found: list[Build] = []
+
+        def keep(response: requests.Response, **_: Any) -> None:
+            if not response.is_redirect:
+                found.append(_build(response, _read(response, time.monotonic() + self._timeout_s)))
+
+        with self._translated():
+            self._session.get(
+                f"{self.url}/api/v1/status/buildinfo",
+                auth=self._connection.auth,
+                verify=self._session.verify,
+                timeout=self._timeout_s,
+                hooks={"response": keep},
+            )
+        return found[-1]
 
     def take_warnings(self) -> list[str]:
         """Warnings the server gave since the last call, each once."""
@@ -152,15 +213,20 @@ class PrometheusSource:
             return [_raw(series, start, end) for series in answer]
 
     def _ask(self, query: str, **params: str) -> list[_Series]:
-        try:
+        with self._translated():
             result: list[_Series] = self._connection.custom_query(query, params=params)
+        return result
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
         except SourceError:
             raise
         except (requests.RequestException, HTTPError, PrometheusApiClientException) as error:
             cause = _cause(error)
             kind = SourceTimeout if isinstance(cause, TIMEOUTS) else SourceUnavailable
             raise kind(f"{self.url}: {_words(cause)}") from error
-        return result
 
     def _decode(self, response: requests.Response, **_: Any) -> None:
         """Turn every answer into records or a named error, once."""
@@ -174,11 +240,7 @@ class PrometheusSource:
         ):
             raise SourceTimeout(f"HTTP {response.status_code} timeout: {envelope.error}")
         if response.status_code != requests.codes.ok or envelope.status != "success":
-            raise SourceStatus(
-                f"HTTP {response.status_code} {envelope.errorType}: {envelope.error[:ERROR_TEXT]}",
-                status=response.status_code,
-                next_step=_STEPS.get(response.status_code, _STEPS[0]),
-            )
+            raise _refused(response, envelope)
         if envelope.data is None:
             raise SourceContract("the answer says success and holds no data")
         self.warnings += envelope.warnings
@@ -195,6 +257,11 @@ _STEPS = {
     429: "The server limits requests; the collector waits and goes on.",
     503: "The server is starting or overloaded; the collector tries again by itself.",
 }
+
+
+def _more(matchers: Mapping[str, str]) -> str:
+    """Matchers as they stand behind the first one of a selector."""
+    return "".join(f",{label}={quoted(value)}" for label, value in sorted(matchers.items()))
 
 
 def clock_skew(answered: float, asked_at: float, got_at: float) -> float:
@@ -227,6 +294,27 @@ def _envelope(response: requests.Response, body: bytes) -> _Envelope:
             return _Envelope(status="error", errorType=response.reason or "", error=text)
         kind = response.headers.get("Content-Type", "no content type")
         raise SourceContract(f"not a Prometheus answer ({kind}): {error}") from error
+
+
+def _refused(response: requests.Response, envelope: _Envelope) -> SourceStatus:
+    return SourceStatus(
+        f"HTTP {response.status_code} {envelope.errorType}: {envelope.error[:ERROR_TEXT]}",
+        status=response.status_code,
+        next_step=_STEPS.get(response.status_code, _STEPS[0]),
+    )
+
+
+def _build(response: requests.Response, body: bytes) -> Build:
+    if response.status_code != requests.codes.ok:
+        text = " ".join(body[:ERROR_TEXT].decode(errors="replace").split())
+        told = _Envelope(status="error", errorType=response.reason or "", error=text)
+        raise _refused(response, told)
+    try:
+        said = _build_decoder.decode(body).data
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SourceContract(f"no build information: {error}") from error
+    named = "VictoriaMetrics" if "X-Server-Hostname" in response.headers else None
+    return Build(said.version, said.application or named)
 
 
 def _raw(series: _Series, start: float, end: float) -> RawSeries:

@@ -194,6 +194,35 @@ def _names(row: ExportRow) -> str:
     return ", ".join(row.names) or say("table.none")
 
 
+def findings_table(view: DataHealthView) -> None:
+    """What the doctor found, worst first; what is in order comes last."""
+    if view.findings:
+        age = fmt.age(view.fleet.now - view.findings[0].checked_at)
+        st.caption(say("health.findings_checked", age=age))
+    columns = [
+        Column(say("col.level")),
+        Column(say("col.subject")),
+        Column(say("col.found"), wide=True),
+        Column(say("col.detail"), wide=True),
+        Column(say("col.next_step"), wide=True),
+    ]
+    table(
+        "findings",
+        columns,
+        [
+            [
+                say(f"finding.{row.level}"),
+                f"{row.finding} · {row.subject}",
+                row.title,
+                row.detail,
+                row.next_step or say("table.none"),
+            ]
+            for row in view.findings
+        ],
+        empty=say("health.no_findings"),
+    )
+
+
 def log_table(view: DataHealthView) -> None:
     """What went wrong or was warned about."""
     axis = time_axis(view.fleet)

@@ -124,6 +124,19 @@ class ViolationRow:
 
 
 @dataclass(frozen=True)
+class FindingRow:
+    """One finding of the doctor's newest examination."""
+
+    finding: str
+    subject: str
+    level: str
+    title: str
+    detail: str
+    next_step: str | None
+    checked_at: float
+
+
+@dataclass(frozen=True)
 class CacheSize:
     """How much the cache holds."""
 
@@ -151,6 +164,7 @@ class DataHealthView:
     senders: tuple[SenderRow, ...]
     evaluators: tuple[EvaluatorRow, ...]
     violations: tuple[ViolationRow, ...]
+    findings: tuple[FindingRow, ...]
     log: tuple[LogEntry, ...]
     cache: CacheSize
 
@@ -176,6 +190,7 @@ def build(store: Store, scope: Scope, now: float) -> DataHealthView:
         violations=tuple(
             ViolationRow(*row) for row in store.read("recent_violations", {"most": LOG_ROWS})
         ),
+        findings=tuple(FindingRow(*row) for row in store.read("health_findings", {})),
         log=tuple(LogEntry(*row) for row in store.read("recent_log", {"most": LOG_ROWS})),
         cache=CacheSize(*store.read("cache_size", {})[0]),
     )

@@ -41,3 +41,16 @@ select (select count(*) from counter_cells) as counter_cells,
        (select count(*) from batches) as batches,
        (select count(*) from observations) as observations,
        (select count(*) from scores) as scores
+
+-- name: health_findings
+-- params: none
+-- returns: finding text, subject text, level text, title text, detail text, next_step text, checked_at s
+-- One row per finding of the doctor's newest examination, worst first; what an older
+-- one found and the newest did not is over and left out.
+select f.finding, f.subject, f.level, f.title, f.detail, f.next_step,
+       epoch(f.checked_at) as checked_at
+from findings f
+join (values ('error', 1), ('warning', 2), ('unknown', 3), ('ok', 4)) as levels (level, place)
+  on levels.level = f.level
+where f.checked_at = (select max(checked_at) from findings)
+order by levels.place, f.finding, f.subject

@@ -40,9 +40,9 @@ TITLES = {
         *("table.by_model", "table.by_engine", "table.changes_title"),
     ],
     "data_health": [
-        *("health.sources", "health.collector", "health.engines", "health.coverage"),
-        *("health.names", "health.senders", "health.violations", "health.evaluators"),
-        *("health.log", "health.cache"),
+        *("health.sources", "health.findings", "health.collector", "health.engines"),
+        *("health.coverage", "health.names", "health.senders", "health.violations"),
+        *("health.evaluators", "health.log", "health.cache"),
     ],
 }
 TILES = {

@@ -5,7 +5,8 @@ import math
 import pytest
 from pytest_httpserver import HTTPServer
 
-from core.sources.prometheus import PrometheusSource, clock_skew
+from core.errors import SourceContract, SourceError, SourceStatus
+from core.sources.prometheus import Build, PrometheusSource, clock_skew
 from tests.sources.answers import (
     QUERY,
     SourceOf,
@@ -162,3 +163,58 @@ def test_a_path_in_the_address_is_kept(httpserver: HTTPServer, source_of: Source
     """A server behind a path prefix is asked there, with or without a trailing slash."""
     httpserver.expect_request("/tenant/prom/api/v1/query").respond_with_json(matrix())
     assert read(source_of(httpserver.url_for("/tenant/prom/"))) == []
+
+
+BUILD = "/api/v1/status/buildinfo"
+
+
+def test_build_information_is_read(httpserver: HTTPServer, source: PrometheusSource) -> None:
+    """Version, and the application where one is named; more fields are let be."""
+    said = {"version": "2.42.0", "revision": "x", "goVersion": "go1.19"}
+    httpserver.expect_ordered_request(BUILD).respond_with_json({"status": "success", "data": said})
+    httpserver.expect_ordered_request(BUILD).respond_with_json(
+        {"status": "success", "data": said | {"application": "Grafana Mimir"}}
+    )
+    assert source.build() == Build("2.42.0", None)
+    assert source.build() == Build("2.42.0", "Grafana Mimir")
+
+
+def test_build_information_goes_with_the_credentials(
+    httpserver: HTTPServer, source_of: SourceOf
+) -> None:
+    """The token is sent there too."""
+    httpserver.expect_request(BUILD, headers={"Authorization": "Bearer tok"}).respond_with_json(
+        {"data": {"version": "3.1.0"}}
+    )
+    assert source_of(prometheus_token="tok").build().version == "3.1.0"  # noqa: S106
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [(404, "no", SourceStatus), (401, "no", SourceStatus), (200, "<html>", SourceContract)],
+)
+def test_missing_build_information_is_a_named_error(
+    httpserver: HTTPServer,
+    source: PrometheusSource,
+    status: int,
+    body: str,
+    kind: type[SourceError],
+) -> None:
+    """A server without it, one that refuses, and a page of HTML are told apart."""
+    httpserver.expect_request(BUILD).respond_with_data(body, status=status)
+    with pytest.raises(kind):
+        source.build()
+
+
+def test_names_and_targets_are_asked_for_literally(
+    httpserver: HTTPServer, source: PrometheusSource
+) -> None:
+    """The beginning of a name and the matchers cannot leave their strings."""
+    found = {"metric": {"__name__": "vllm_x"}, "value": [T, "1"]}
+    vector = {"status": "success", "data": {"resultType": "vector", "result": [found]}}
+    httpserver.expect_ordered_request(QUERY).respond_with_json(vector)
+    httpserver.expect_ordered_request(QUERY).respond_with_json(matrix())
+    assert source.names_like('v"', T, matchers={"a": 'b"'}) == ["vllm_x"]
+    assert asked(httpserver)[0] == r'count by (__name__) ({__name__=~"v\".*",a="b\""})'
+    assert source.every_target(T, T + 60, matchers={"a": "b"}) == []
+    assert asked(httpserver)[0] == 'up{job=~".*",a="b"}[60s]'
