@@ -138,7 +138,7 @@ class LangfuseProbe:
     def _ask_rows(self) -> Page:
         feed = self.api.get().observations
         whole = {"expandMetadata": ",".join(self.exporters.expand)} if feed.by_cursor else {}
-        return self.source.page(feed, self._day, limit=SAMPLE, **GENERATIONS, **whole)
+        return self.source.page(feed, self._day, limit=SAMPLE, filters=GENERATIONS | whole)
 
     def _ask_other(self) -> bool:
         return bool(self.source.page(self.api.get().observations, self._day, limit=1).rows)

@@ -8,7 +8,6 @@ import numpy as np
 from core.catalogue import Kind
 from core.collect.changes import duplicate_places
 from core.collect.slices import KeyedSeries, key_series
-from core.collect.state import State
 from core.doctor.checks import Check, Unanswered
 from core.doctor.findings import Finding, Topic, counted, some
 from core.doctor.prometheus import LOOK_BACK_S, PrometheusProbe
@@ -137,7 +136,7 @@ def _told_apart(topic: Topic, probe: PrometheusProbe) -> Iterable[Finding]:
 def _twice(probe: PrometheusProbe) -> tuple[Sequence[KeyedSeries], Mapping[Place, Place]]:
     """Series by what they measure, and addresses that repeat another, as the collector sees it."""
     keys = key_series(probe.samples.get(), probe.settings).series
-    return keys, duplicate_places(keys, State(settled=0, backfill_from=0))
+    return keys, duplicate_places(keys, {})
 
 
 def _alike(keys: Sequence[KeyedSeries]) -> list[str]:
