@@ -46,6 +46,8 @@ def _part(name: str) -> str:
 
 
 NAMES = names_to_read()
+ENGINE_NAMES = {name: one for name, one in NAMES.items() if not one.instrument.gateway}
+"""Names that engines export; the rest are a proxy's."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from core.catalogue import Kind
-from core.collect.slices import NAMES
+from core.collect.slices import ENGINE_NAMES
 from core.doctor.checks import Check, Unanswered
 from core.doctor.findings import Finding, Topic, counted, some
 from core.doctor.prometheus import NO_SERIES, PrometheusProbe
@@ -40,7 +40,7 @@ def _series(topic: Topic, probe: PrometheusProbe) -> Iterable[Finding]:
     if not engines:
         yield topic.error("No series of vLLM were found", *_nothing(probe))
         return
-    kinds = {NAMES[n].instrument.key for e in engines for n in e.names if n in NAMES}
+    kinds = {ENGINE_NAMES[n].instrument.key for e in engines for n in e.names if n in ENGINE_NAMES}
     told = f"{counted(len(engines), 'engine')} ({some(e.name for e in engines)})"
     models = some(e.labels.model_name for e in engines if e.labels.model_name is not None)
     yield topic.ok(
@@ -52,7 +52,7 @@ def _series(topic: Topic, probe: PrometheusProbe) -> Iterable[Finding]:
 
 def _known() -> int:
     return len(
-        {n.instrument.key for n in NAMES.values() if n.instrument.kind is not Kind.HISTOGRAM}
+        {n.instrument.key for n in ENGINE_NAMES.values() if n.instrument.kind is not Kind.HISTOGRAM}
     )
 
 
@@ -88,10 +88,12 @@ def _old_names(topic: Topic, probe: PrometheusProbe) -> Iterable[Finding]:
     old: dict[str, list[str]] = {}
     for engine in probe.engines():
         current = {
-            NAMES[n].instrument.key for n in engine.names if n in NAMES and not NAMES[n].renamed
+            ENGINE_NAMES[n].instrument.key
+            for n in engine.names
+            if n in ENGINE_NAMES and not ENGINE_NAMES[n].renamed
         }
-        for name in engine.names & NAMES.keys():
-            if NAMES[name].renamed and NAMES[name].instrument.key not in current:
+        for name in engine.names & ENGINE_NAMES.keys():
+            if ENGINE_NAMES[name].renamed and ENGINE_NAMES[name].instrument.key not in current:
                 old.setdefault(name, []).append(engine.name)
     if not old:
         yield topic.ok("Metrics have their present names", "no engine exports an old name alone")

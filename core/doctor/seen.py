@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.catalogue import Kind
-from core.collect.slices import NAMES, target_of
+from core.collect.slices import ENGINE_NAMES, target_of
 from core.config import Settings
 from core.domain.coverage import names_of
 from core.domain.records import EngineLabels, Floats, RawSeries, Target
@@ -16,7 +16,7 @@ CONFIGURATION = "vllm:cache_config_info"
 RESIDENCY = tuple(
     f"vllm:kv_block_{name}_seconds_count" for name in ("lifetime", "idle_before_evict", "reuse_gap")
 )
-PROBED = tuple(n for n, name in NAMES.items() if name.instrument.kind is not Kind.HISTOGRAM)
+PROBED = tuple(n for n, name in ENGINE_NAMES.items() if name.instrument.kind is not Kind.HISTOGRAM)
 FIELDS = ("pod", "model_name", "engine", "namespace", "cluster")
 
 
