@@ -26,7 +26,7 @@ class Readers:
     """The readers of rows, as the settings want them."""
 
     def __init__(self, settings: Settings) -> None:
-        keys = {name: key for name, key in settings.keys.model_dump().items() if key is not None}
+        keys = {name: key for name, key in settings.keys.model_dump().items() if key}
         self.exporters = Exporters(settings.exporters, keys)
         self.observations = ObservationReader(self.exporters, settings.deployments)
         self.scores = ScoreReader(Evaluators(settings.evaluators))

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from core.collect.requests.metadata import Metadata, places, short_text
-from core.collect.requests.observations import raw_value
+from core.collect.requests.metadata import UNREADABLE, Metadata, Time, places, short_text
+from core.collect.requests.raw_values import raw_value
 from core.collect.requests.violations import Violation
 from core.domain.evaluations import Evaluation, Evaluators, Level
 from core.domain.records import stable_id
@@ -27,14 +27,14 @@ class Row(msgspec.Struct):
 
     id: str
     name: str
-    timestamp: datetime
+    timestamp: Time
     dataType: str  # noqa: N815
     value: Any = None
     stringValue: Any = None  # noqa: N815
     source: str | None = None
     environment: str | None = None
-    createdAt: datetime | None = None  # noqa: N815
-    updatedAt: datetime | None = None  # noqa: N815
+    createdAt: Time | None = None  # noqa: N815
+    updatedAt: Time | None = None  # noqa: N815
     configId: str | None = None  # noqa: N815
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
     subject: _Subject | None = None
@@ -70,7 +70,7 @@ class ScoreReader:
         """One row; a row that cannot be read is a violation with its id."""
         try:
             row = _row.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             return ReadScore(None, (_unreadable(raw, error),))
         if not self._wanted(row):
             return ReadScore(None)
@@ -106,7 +106,9 @@ class ScoreReader:
 
     def _evaluation(self, row: Row) -> Evaluation:
         metadata = Metadata(row.metadata, ())
-        text = row.stringValue if row.dataType == "CATEGORICAL" else None
+        text = row.stringValue
+        if row.dataType != "CATEGORICAL" and row.value is not None:
+            text = None
         return self._evaluators.evaluation(
             row.name,
             data_type=row.dataType,
@@ -161,7 +163,7 @@ def _violations(row: Row, evaluation: Evaluation) -> Iterable[Violation]:
 def _unreadable(raw: msgspec.Raw, error: Exception) -> Violation:
     try:
         known = short_text(_row_id.decode(raw).id)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         known = None
     return Violation(
         kind="score",

@@ -1,0 +1,44 @@
+"""What of a value that breaks a contract, or of raw usage, may be kept."""
+
+from collections.abc import Mapping
+from itertools import islice
+
+import msgspec
+
+LONGEST_RAW_VALUE, LARGEST_RAW_VALUE = 32, 1 << 64
+MOST_BUCKETS = 40
+"""Of a row with more, the first are kept."""
+LONGEST_KEY = 64
+
+
+def raw_value(value: object) -> str:
+    """A value as it may be kept: numbers and short words whole, of the rest its kind.
+
+    >>> raw_value(1.0), raw_value("800"), raw_value("x" * 99)
+    ('1.0', '"800"', 'text of 99 characters')
+    """
+    kept = _kept(value)
+    return kept if kept is not value and isinstance(kept, str) else _json(kept)
+
+
+def _kept(value: object) -> object:
+    if type(value) is int:
+        return value if abs(value) < LARGEST_RAW_VALUE else "integer of more than 64 bits"
+    if isinstance(value, str):
+        short = len(value) <= LONGEST_RAW_VALUE
+        return value if short else f"text of {len(value)} characters"
+    if value is None or isinstance(value, bool | float):
+        return value
+    return type(value).__name__
+
+
+def raw_usage(usage: Mapping[str, object] | None) -> str | None:
+    """Usage as it came, as JSON: of many buckets the first, of texts their length."""
+    if not usage:
+        return None
+    first = islice(usage.items(), MOST_BUCKETS)
+    return _json({key[:LONGEST_KEY]: _kept(value) for key, value in first})
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
