@@ -12,6 +12,7 @@ record is `missing`, or `not_sampled` when its evaluator samples with a known
 probability. `STATISTICS_STATUS` maps every pair to the status that statistics use.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -139,6 +140,7 @@ class Evaluators:
 
 
 LONGEST_LABEL = 100
+LARGEST_WHOLE = 10**9
 
 
 def _value(data_type: str, value: object) -> tuple[float | None, str | None]:
@@ -148,7 +150,7 @@ def _value(data_type: str, value: object) -> tuple[float | None, str | None]:
     else:
         good = isinstance(value, int | float) and not isinstance(value, bool)
     if data_type in ("BOOLEAN", "NUMERIC") and good and isinstance(value, int | float):
-        return float(value), None
+        return _number(int(value) if isinstance(value, bool) else value), None
     if data_type == "CATEGORICAL" and isinstance(value, str) and len(value) <= LONGEST_LABEL:
         return None, value
     return None, None
@@ -169,17 +171,18 @@ def _probability(
 def _number(value: object) -> float | None:
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float):
-        return float(value)
     try:
-        return float(value) if isinstance(value, str) else None
-    except ValueError:
+        number = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def _whole(value: object) -> int | None:
     number = _number(value)
-    return int(number) if number is not None and number == int(number) else None
+    if number is None or number != int(number) or abs(number) > LARGEST_WHOLE:
+        return None
+    return int(number)
 
 
 def _text(value: object) -> str | None:

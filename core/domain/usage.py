@@ -28,6 +28,8 @@ CACHE_WRITE = (
 OUTPUT = ("output", "output_tokens", "completion_tokens")
 TOTAL = ("total_tokens", "total")
 """The exporter's own total first: Langfuse adds `total` up from all keys it does not know."""
+LARGEST_COUNT = 10**12
+"""Tokens; a larger number is no count of one request's."""
 INCLUSIVE_PARTS = ("prompt_tokens_details.", "completion_tokens_details.")
 
 
@@ -291,7 +293,9 @@ def _is_bucket(key: str) -> bool:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    return 0 <= value <= LARGEST_COUNT
 
 
 def _count(value: object) -> int:

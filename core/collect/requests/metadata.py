@@ -112,7 +112,7 @@ def _decoded(raw: msgspec.Raw) -> Any:
         value = _any.decode(raw)
         if isinstance(value, str) and value[:1] in "{[":
             return _object_in(value)
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return value
 
@@ -121,9 +121,9 @@ def _object_in(text: str) -> object:
     """An object in a string: JSON, or as Python prints it."""
     try:
         return _any.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         pass
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text

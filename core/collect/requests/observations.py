@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from core.collect.requests.metadata import Metadata, Place, places, short_text
+from core.collect.requests.metadata import Metadata, Place, places
+from core.collect.requests.unreadable import Instant, decoded, raw_value
 from core.collect.requests.violations import Violation
 from core.domain.completion import completion
 from core.domain.exporters import Exporter, Exporters
@@ -22,8 +23,8 @@ OWN_PROVIDERS = ("hosted_vllm", "vllm")
 GENERIC_PROVIDERS = ("openai", "text-completion-openai", "custom_openai")
 SCOPE_NAME = places(["scope.name"])
 ERROR_TEXTS = places(["attributes.error.type", "attributes.error.message"])
-LONGEST_RAW_VALUE = 32
 MOST_BUCKETS = 40
+LARGEST_WHOLE = 10**9
 LONGEST_NAME = 200
 COPIED = (
     "gateway_request_id",
@@ -43,12 +44,12 @@ class Row(msgspec.Struct, rename={"trace_id": "traceId"}):
 
     id: str
     trace_id: str | None
-    startTime: datetime  # noqa: N815 - the API's own names
+    startTime: Instant  # noqa: N815 - the API's own names
     type: str
-    updatedAt: datetime | None = None  # noqa: N815
-    endTime: datetime | None = None  # noqa: N815
-    completionStartTime: datetime | None = None  # noqa: N815
-    createdAt: datetime | None = None  # noqa: N815
+    updatedAt: Instant | None = None  # noqa: N815
+    endTime: Instant | None = None  # noqa: N815
+    completionStartTime: Instant | None = None  # noqa: N815
+    createdAt: Instant | None = None  # noqa: N815
     projectId: str | None = None  # noqa: N815
     parentObservationId: str | None = None  # noqa: N815
     name: str | None = None
@@ -66,11 +67,6 @@ class Row(msgspec.Struct, rename={"trace_id": "traceId"}):
     usageDetails: dict[str, Any] | None = None  # noqa: N815
 
 
-class _RowId(msgspec.Struct):
-    id: Any = None
-    traceId: Any = None  # noqa: N815
-
-
 @dataclass(frozen=True)
 class Read:
     """What one row became: a record, or violations, or both."""
@@ -80,7 +76,6 @@ class Read:
 
 
 _row = msgspec.json.Decoder(Row)
-_row_id = msgspec.json.Decoder(_RowId)
 _parameters = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -103,10 +98,9 @@ class ObservationReader:
         sessions : mapping, optional
             Session by trace id, where rows of this API generation lack it.
         """
-        try:
-            row = _row.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return Read(None, (_unreadable(raw, error),))
+        row = decoded(_row, raw, "observation")
+        if isinstance(row, Violation):
+            return Read(None, (row,))
         if not row.trace_id:
             return Read(None, (_violation(row, None, "no_trace", "traceId", row.trace_id),))
         session = (sessions or {}).get(row.trace_id)
@@ -244,14 +238,16 @@ def newest(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         if other is None:
             found[key] = record
             continue
-        new, old = (
-            (record, other) if record["updated_at"] >= other["updated_at"] else (other, record)
-        )
+        new, old = (record, other) if _age(record) >= _age(other) else (other, record)
         found[key] = new | {
             "first_start_at": min(new["first_start_at"], old["first_start_at"]),
             "last_start_at": max(new["last_start_at"], old["last_start_at"]),
         }
     return list(found.values())
+
+
+def _age(record: dict[str, Any]) -> tuple[datetime, datetime]:
+    return record["updated_at"], record["start_at"]
 
 
 def _usage(row: Row, exporter: Exporter, metadata: Metadata) -> Usage:
@@ -323,22 +319,8 @@ def _whole(value: object) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
-        return value
+        return value if abs(value) <= LARGEST_WHOLE else None
     return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else None
-
-
-def raw_value(value: object) -> str:
-    """A value as it may be kept: numbers and short words whole, of the rest its kind.
-
-    >>> raw_value(1.0), raw_value("800"), raw_value("x" * 99)
-    ('1.0', '"800"', 'text of 99 characters')
-    """
-    if value is None or isinstance(value, bool | int | float):
-        return msgspec.json.encode(value).decode()
-    if isinstance(value, str):
-        short = len(value) <= LONGEST_RAW_VALUE
-        return msgspec.json.encode(value).decode() if short else f"text of {len(value)} characters"
-    return type(value).__name__
 
 
 def _raw_usage(usage: Mapping[str, Any] | None) -> str | None:
@@ -376,27 +358,3 @@ def _violation(
         raw_value=raw_value(value),
         happened_at=row.startTime,
     )
-
-
-def _unreadable(raw: msgspec.Raw, error: Exception) -> Violation:
-    try:
-        known = _row_id.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        known = _RowId()
-    return Violation(
-        kind="observation",
-        record_id=short_text(known.id),
-        trace_id=short_text(known.traceId),
-        rule="unreadable_row",
-        field=_where(error),
-        raw_value=_words(error),
-    )
-
-
-def _where(error: Exception) -> str | None:
-    words = str(error)
-    return words.rsplit("`$.", 1)[1].rstrip("`") if "`$." in words else None
-
-
-def _words(error: Exception) -> str:
-    return str(error).split(" - at", 1)[0][:200]
