@@ -287,7 +287,7 @@ class LangfuseSource:
             raise SourceUnavailable(f"{self.url}: {str(error)[:ERROR_TEXT]}") from error
         except ApiError as error:
             raise _unlike(error) from error
-        except (ValidationError, ValueError) as error:
+        except (ValidationError, ValueError, RecursionError) as error:
             raise SourceContract(f"{self.url}: not a Langfuse answer") from error
 
 
