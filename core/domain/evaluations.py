@@ -12,10 +12,10 @@ record is `missing`, or `not_sampled` when its evaluator samples with a known
 probability. `STATISTICS_STATUS` maps every pair to the status that statistics use.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from math import isfinite
 
 from core.config import EvaluatorSettings
 from core.domain.completion import INCOMPLETE, State
@@ -139,7 +139,7 @@ class Evaluators:
 
 LONGEST_LABEL = 100
 TRUTH = {"True": True, "true": True, "False": False, "false": False}
-LARGEST_REPEAT = 1 << 31
+LARGEST_WHOLE = 10**9
 
 
 def _failed(said: object, mapping: EvaluatorSettings) -> bool:
@@ -183,12 +183,12 @@ def _number(value: object) -> float | None:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if isfinite(number) else None
+    return number if math.isfinite(number) else None
 
 
 def _whole(value: object) -> int | None:
     number = _number(value)
-    if number is None or number != int(number) or abs(number) > LARGEST_REPEAT:
+    if number is None or number != int(number) or abs(number) > LARGEST_WHOLE:
         return None
     return int(number)
 

@@ -46,8 +46,8 @@ _ALIAS_OF = {
     **dict.fromkeys(OUTPUT, "two_output_buckets"),
 }
 """Names of one and the same bucket, and the rule that two of them in a row break."""
-LARGEST_COUNT = 1 << 40
-"""No request has more tokens; sums of smaller counts fit every column."""
+LARGEST_COUNT = 10**12
+"""Tokens; a larger number is no count of one request's, and sums of smaller ones fit."""
 
 
 class Status(StrEnum):

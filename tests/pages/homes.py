@@ -10,7 +10,7 @@ from typing import Any, Self
 from core.cache.inbox import Inbox, rows
 from core.cache.store import Store
 from core.catalogue import INSTRUMENTS, Kind
-from core.collect.__main__ import DemoCollector
+from core.collect.collectors import DemoCollector
 from core.collect.follow import SOURCE
 from core.collect.state import State, StateFile
 from core.config import Settings

@@ -9,9 +9,8 @@ prompt under another key is never parsed.
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from operator import itemgetter
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -22,8 +21,6 @@ LONGEST_OBJECT = 20_000
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a decoder raises over JSON that is none, is of another shape or too deep."""
-Time = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A moment; without a zone it is none."""
 
 _by_rank = itemgetter(0)
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])

@@ -1,13 +1,15 @@
 """One row of observations, as any API generation or export gives it, to one record."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
-from core.collect.requests.metadata import UNREADABLE, Fields, Metadata, Time, places, short_text
+from core.collect.requests.metadata import UNREADABLE, Fields, Metadata, places
 from core.collect.requests.raw_values import LONGEST_KEY, MOST_BUCKETS, raw_usage, raw_value
+from core.collect.requests.unreadable import Instant, decoded
 from core.collect.requests.violations import Violation
 from core.domain.completion import completion
 from core.domain.exporters import Exporter, Exporters
@@ -21,8 +23,8 @@ OWN_PROVIDERS = ("hosted_vllm", "vllm")
 GENERIC_PROVIDERS = ("openai", "text-completion-openai", "custom_openai")
 SCOPE_NAME = places(["scope.name"])
 ERROR_TEXTS = places(["attributes.error.type", "attributes.error.message"])
+LARGEST_WHOLE = 10**9
 LONGEST_NAME = 200
-LARGEST_NUMBER = 10**9
 COPIED = (
     "gateway_request_id",
     "response_id",
@@ -40,12 +42,12 @@ class Row(msgspec.Struct, rename={"trace_id": "traceId"}):
 
     id: str
     trace_id: str | None
-    startTime: Time  # noqa: N815 - the API's own names
+    startTime: Instant  # noqa: N815 - the API's own names
     type: str
-    updatedAt: Time | None = None  # noqa: N815
-    endTime: Time | None = None  # noqa: N815
-    completionStartTime: Time | None = None  # noqa: N815
-    createdAt: Time | None = None  # noqa: N815
+    updatedAt: Instant | None = None  # noqa: N815
+    endTime: Instant | None = None  # noqa: N815
+    completionStartTime: Instant | None = None  # noqa: N815
+    createdAt: Instant | None = None  # noqa: N815
     projectId: str | None = None  # noqa: N815
     parentObservationId: str | None = None  # noqa: N815
     name: str | None = None
@@ -63,11 +65,6 @@ class Row(msgspec.Struct, rename={"trace_id": "traceId"}):
     usageDetails: dict[str, Any] | None = None  # noqa: N815
 
 
-class _RowId(msgspec.Struct):
-    id: Any = None
-    traceId: Any = None  # noqa: N815
-
-
 class Read(NamedTuple):
     """What one row became: a record, or violations, or both."""
 
@@ -76,7 +73,6 @@ class Read(NamedTuple):
 
 
 _row = msgspec.json.Decoder(Row)
-_row_id = msgspec.json.Decoder(_RowId)
 _parameters = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -97,10 +93,9 @@ class ObservationReader:
         sessions : mapping, optional
             Session by trace id, where rows of this API generation lack it.
         """
-        try:
-            row = _row.decode(raw)
-        except UNREADABLE as error:
-            return Read(None, (_unreadable(raw, error),))
+        row = decoded(_row, raw, "observation")
+        if isinstance(row, Violation):
+            return Read(None, (row,))
         if not row.trace_id:
             return Read(None, (_violation(row, None, "no_trace", "traceId", row.trace_id),))
         session = (sessions or {}).get(row.trace_id)
@@ -258,14 +253,16 @@ def newest(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         if other is None:
             found[key] = record
             continue
-        new, old = (
-            (record, other) if record["updated_at"] >= other["updated_at"] else (other, record)
-        )
+        new, old = (record, other) if _age(record) >= _age(other) else (other, record)
         found[key] = new | {
             "first_start_at": min(new["first_start_at"], old["first_start_at"]),
             "last_start_at": max(new["last_start_at"], old["last_start_at"]),
         }
     return list(found.values())
+
+
+def _age(record: dict[str, Any]) -> tuple[datetime, datetime]:
+    return record["updated_at"], record["start_at"]
 
 
 def _error_text(row: Row, metadata: Metadata) -> str:
@@ -335,7 +332,7 @@ def _whole(value: object) -> int | None:
     """A small whole number, as such or as text."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         return int(value)
-    return value if type(value) is int and abs(value) < LARGEST_NUMBER else None
+    return value if type(value) is int and abs(value) <= LARGEST_WHOLE else None
 
 
 def _violation(
@@ -357,27 +354,3 @@ def _violation(
         raw_value=raw_value(value),
         happened_at=row.startTime,
     )
-
-
-def _unreadable(raw: msgspec.Raw, error: Exception) -> Violation:
-    try:
-        known = _row_id.decode(raw)
-    except UNREADABLE:
-        known = _RowId()
-    return Violation(
-        kind="observation",
-        record_id=short_text(known.id),
-        trace_id=short_text(known.traceId),
-        rule="unreadable_row",
-        field=_where(error),
-        raw_value=_words(error),
-    )
-
-
-def _where(error: Exception) -> str | None:
-    words = str(error)
-    return words.rsplit("`$.", 1)[1].rstrip("`") if "`$." in words else None
-
-
-def _words(error: Exception) -> str:
-    return str(error).split(" - at", 1)[0][:200]

@@ -5,7 +5,7 @@ from itertools import islice
 
 import msgspec
 
-LONGEST_RAW_VALUE, LARGEST_RAW_VALUE = 32, 1 << 64
+LONGEST_RAW_VALUE = 32
 MOST_BUCKETS = 40
 """Of a row with more, the first are kept."""
 LONGEST_KEY = 64
@@ -14,8 +14,8 @@ LONGEST_KEY = 64
 def raw_value(value: object) -> str:
     """A value as it may be kept: numbers and short words whole, of the rest its kind.
 
-    >>> raw_value(1.0), raw_value("800"), raw_value("x" * 99)
-    ('1.0', '"800"', 'text of 99 characters')
+    >>> raw_value(1.0), raw_value("800"), raw_value("x" * 99), raw_value(10**99)
+    ('1.0', '"800"', 'text of 99 characters', 'number of 100 digits')
     """
     kept = _kept(value)
     return kept if kept is not value and isinstance(kept, str) else _json(kept)
@@ -23,7 +23,8 @@ def raw_value(value: object) -> str:
 
 def _kept(value: object) -> object:
     if type(value) is int:
-        return value if abs(value) < LARGEST_RAW_VALUE else "integer of more than 64 bits"
+        long = abs(value) >= 10**LONGEST_RAW_VALUE
+        return f"number of {len(str(abs(value)))} digits" if long else value
     if isinstance(value, str):
         short = len(value) <= LONGEST_RAW_VALUE
         return value if short else f"text of {len(value)} characters"
