@@ -152,7 +152,7 @@ def normalise(
     <Why.NOT_REPORTED: 'not_reported'>
     """
     settled = _settled(usage_object)
-    given, broken = _given(raw)
+    given, broken = _given(raw, exporter)
     if exporter.contract is Contract.TWO_BUCKETS:
         return _two_buckets(given, exporter, settled)
     if not given:
@@ -297,12 +297,14 @@ def _settled(usage_object: object) -> _Settled:
     )
 
 
-def _given(raw: Mapping[str, object]) -> tuple[dict[str, object], tuple[Broken, ...]]:
+def _given(
+    raw: Mapping[str, object], exporter: Exporter
+) -> tuple[dict[str, object], tuple[Broken, ...]]:
     """Buckets that have a value, with OpenAI's details one level down joined by a dot."""
     given: dict[str, object] = {}
     twice: list[Broken] = []
     for key, value in raw.items():
-        if isinstance(value, dict) and _part(key) is None:
+        if isinstance(value, dict) and _part(key) is None and key not in exporter.two_buckets:
             pairs = [(f"{key}.{part}", inner) for part, inner in value.items()]
         else:
             pairs = [(key, value)]
@@ -362,7 +364,7 @@ def _part(key: str) -> str | None:
     """
     if key in _PARTS:
         return _PARTS[key]
-    if key.startswith(INCLUSIVE_PARTS):
+    if f"{key}.".startswith(INCLUSIVE_PARTS):
         return None
     if key.startswith("input_"):
         return "other"
