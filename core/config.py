@@ -31,6 +31,33 @@ def _langfuse(*names: str) -> AliasChoices:
     return AliasChoices(*ours, *(f"LANGFUSE_{name}" for name in names))
 
 
+RequestField = Literal[
+    "logical_id",
+    "gateway_request_id",
+    "response_id",
+    "client_request_id",
+    "attempt",
+    "turn_id",
+    "session_id",
+    "model",
+    "requested_model",
+    "address",
+    "deployment",
+    "cluster",
+    "namespace",
+    "pod",
+    "engine",
+    "arm",
+    "task_type",
+    "template_version",
+    "tokenizer_revision",
+    "engine_revision",
+    "finish_reason",
+    "provider",
+]
+"""What metadata may say about a request; nothing else of it is kept."""
+
+
 class EngineLabelNames(BaseModel):
     """Which label of your Prometheus says what; the defaults fit vLLM and Kubernetes."""
 
@@ -44,7 +71,10 @@ class EngineLabelNames(BaseModel):
 
 
 class RequestKeyNames(BaseModel):
-    """Under which metadata key (or tag prefix) your requests say what; None: not at all."""
+    """Under which metadata key, or `tag:prefix`, your requests say what.
+
+    It is asked before the places that the sender's profile knows; None: only those.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -78,13 +108,17 @@ class ExporterSettings(BaseModel):
     contract: Literal["exclusive", "inclusive", "two_buckets"] | None = None
     zero: Literal["measured", "unproven"] | None = None
     two_buckets: tuple[str, str] | None = None
-    paths: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    paths: dict[RequestField, tuple[str, ...]] = Field(default_factory=dict)
     expand: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _recognisable(self) -> Self:
         if self.scope_name is None and self.marker is None:
             raise ValueError("an exporter needs scope_name or marker to be recognised by")
+        if self.two_buckets is not None and (
+            self.contract != "two_buckets" or len(set(self.two_buckets)) == 1
+        ):
+            raise ValueError("two_buckets are two different keys, with contract two_buckets")
         return self
 
 
@@ -157,9 +191,10 @@ class Settings(BaseSettings):
     @classmethod
     def _userinfo_out_of_url(cls, values: dict[str, object]) -> dict[str, object]:
         """Move user:password@ out of the address, so that the address can be shown."""
+        values = {name: value for name, value in values.items() if value != ""}
         url = values.get("prometheus_url")
-        if not isinstance(url, str) or not url:
-            return {name: value for name, value in values.items() if value != ""}
+        if not isinstance(url, str):
+            return values
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("PREFIXWATCH_PROMETHEUS_URL must start with http:// or https://")

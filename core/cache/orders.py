@@ -47,10 +47,14 @@ class Orders:
         found = []
         for path in self.folder.glob("*.json") if self.folder.exists() else ():
             try:
-                found.append(msgspec.json.decode(path.read_bytes(), type=Order))
+                order = msgspec.json.decode(path.read_bytes(), type=Order)
             except FileNotFoundError:
                 continue
             except msgspec.DecodeError:
+                order = None
+            if order is not None and path.stem == str(order.order_id):
+                found.append(order)
+            else:
                 path.unlink(missing_ok=True)
         return sorted(found, key=lambda order: order.asked_at)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.cache.inbox import Inbox
-from core.cache.tables import COUNTED, DATED, FURTHEST, KEYS, NEAR, TABLES
+from core.cache.tables import COUNTED, DATED, FURTHEST, KEYS, MOVING, NEAR, SEEN, TABLES
 from core.errors import BatchError, CacheBusyError, CacheError, CacheSchemaError
 from core.named_queries import cache_queries, rollup_statements, schema_files
 
@@ -178,17 +178,8 @@ def _merge_table(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> N
     keys = KEYS[table]
     others = [name for name in names if name not in keys]
     on = " and ".join(f"old.{key} = new.{key}" for key in keys)
-    near = ""
-    params: list[Any] = [str(path)]
-    if table in NEAR:
-        column, reach = NEAR[table]
-        low, high = cursor.execute(
-            f"select min({column}) - interval '{reach}', max({column}) + interval '{reach}' "  # noqa: S608
-            "from read_parquet(?)",
-            [str(path)],
-        ).fetchone() or (None, None)
-        near = f" and old.{column} between ? and ?"
-        params += [low, high]
+    near, bounds = _near(cursor, table, path)
+    params: list[Any] = [str(path), *bounds]
     update = ", ".join(f"{name} = {_newer(table, name)}" for name in others)
     cursor.execute(
         f"merge into {table} as old using "  # noqa: S608 - names are our own
@@ -201,6 +192,23 @@ def _merge_table(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> N
     )
 
 
+def _near(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> tuple[str, list[Any]]:
+    """The stretch of a long table in which a file's older rows lie, as a condition."""
+    if table in NEAR:
+        column, reach = NEAR[table]
+        low, high = f"min({column}) - interval '{reach}'", f"max({column}) + interval '{reach}'"
+        source = "read_parquet(?)"
+    elif table in MOVING:
+        column, (key,) = MOVING[table], KEYS[table]
+        low, high = f"min({column})", f"max({column})"
+        source = f"{table} where {key} in (select {key} from read_parquet(?))"  # noqa: S608
+    else:
+        return "", []
+    query = f"select {low}, {high} from {source}"  # noqa: S608 - names are our own
+    found = cursor.execute(query, [str(path)]).fetchone() or (None, None)
+    return f" and old.{column} between ? and ?", list(found)
+
+
 def _newer(table: str, column: str) -> str:
     """What a column becomes when its row is seen again."""
     if column in FURTHEST.get(table, {}):
@@ -209,9 +217,13 @@ def _newer(table: str, column: str) -> str:
     if dated is None:
         return f"new.{column}"
     if column == COUNTED.get(table):
-        changed = f"new.{dated} > old.{dated} and new.digest <> old.digest"
+        changed = f"new.{dated[0]} > old.{dated[0]} and new.digest <> old.digest"
         return f"old.{column} + cast({changed} as bigint)"
-    return f"case when new.{dated} >= old.{dated} then new.{column} else old.{column} end"
+    if (table, column) in SEEN:
+        at = SEEN[table, column]
+        return f"case when new.{at} < old.{column} then old.{column} else new.{column} end"
+    new, old = (", ".join(f"{row}.{name}" for name in dated) for row in ("new", "old"))
+    return f"case when ({new}) >= ({old}) then new.{column} else old.{column} end"
 
 
 def _roll_up(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:

@@ -129,16 +129,19 @@ KEYS: dict[str, tuple[str, ...]] = {
     "findings": ("finding", "subject"),
 }
 
-DATED: dict[str, str] = {
-    "targets": "last_at",
-    "exports": "checked_at",
-    "configurations": "seen_at",
-    "sources": "checked_at",
-    "observations": "updated_at",
-    "scores": "updated_at",
-    "findings": "checked_at",
+DATED: dict[str, tuple[str, ...]] = {
+    "targets": ("last_at",),
+    "exports": ("checked_at",),
+    "configurations": ("seen_at",),
+    "sources": ("checked_at",),
+    "observations": ("updated_at", "start_at"),
+    "scores": ("updated_at", "scored_at"),
+    "findings": ("checked_at",),
 }
-"""Tables of present states: a row of an older period, read later, changes none of them."""
+"""Tables of present states: a row of an older period, read later, changes none of them.
+
+The second column decides between two rows of one id that were written in one moment.
+"""
 FURTHEST: dict[str, dict[str, str]] = {
     "targets": {"first_at": "least", "last_at": "greatest"},
     "sources": {"backfill_from": "least", "read_to": "greatest"},
@@ -150,10 +153,13 @@ FURTHEST: dict[str, dict[str, str]] = {
 """Columns that only ever widen."""
 COUNTED: dict[str, str] = {"observations": "revisions", "scores": "revisions"}
 """Columns that count newer versions with another digest."""
+SEEN: dict[tuple[str, str], str] = {("scores", "deleted_at"): "seen_at"}
+"""Marks of what is gone, with the column that revives it: seen at that moment or later."""
 NEAR: dict[str, tuple[str, str]] = {
     "counter_cells": ("minute", "0 seconds"),
     "bucket_cells": ("minute", "0 seconds"),
     "gauge_cells": ("minute", "0 seconds"),
-    "observations": ("start_at", "1 day"),
 }
 """Where a row's older version can lie: only that stretch of a long table is looked at."""
+MOVING: dict[str, str] = {"observations": "start_at"}
+"""Long tables whose older versions may lie anywhere: where they lie is looked up first."""

@@ -78,12 +78,13 @@ def _run(collector: Collector, args: argparse.Namespace, stop: threading.Event) 
         return
     while not stop.is_set():
         more = collector.step()
-        if not more and not args.follow:
+        wait_s = collector.wait_s()
+        if not (more or wait_s or args.follow):
             return
         if args.supervised is not None and os.getppid() != args.supervised:
             log.info("the app is gone, leaving")
             return
-        due = time.monotonic() + (0.0 if more else collector.settings.collect_every_s)
+        due = time.monotonic() + (wait_s or (0.0 if more else collector.settings.collect_every_s))
         while time.monotonic() < due and not collector.urgent() and not stop.wait(GLANCE_S):
             pass
 

@@ -31,6 +31,9 @@ class Collector(Protocol):
     def urgent(self) -> bool:
         """Whether somebody waits for the next step."""
 
+    def wait_s(self) -> float:
+        """Seconds until the source may be asked again; 0 when it may now."""
+
     def collect_range(self, start: float, end: float) -> None:
         """Read one closed period."""
 

@@ -75,6 +75,10 @@ class PrometheusCollector:
         """Nobody orders anything from Prometheus."""
         return False
 
+    def wait_s(self) -> float:
+        """Seconds until the source may be asked again: Prometheus names no limits."""
+        return 0.0
+
     def collect_range(self, start: float, end: float) -> None:
         """Read one closed period, without touching what `step` remembers.
 

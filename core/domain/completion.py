@@ -16,8 +16,8 @@ Error texts are looked at here and never kept.
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class State(StrEnum):
@@ -46,23 +46,35 @@ INCOMPLETE = frozenset({State.ERROR, State.CANCELLED, State.UNFINISHED})
 """States that statistics count as incomplete."""
 CUT = ("length", "max_tokens")
 
-_KINDS = (
-    ("cancelled", re.compile(r"cancel|client disconnect|499|aborted by", re.IGNORECASE)),
-    ("timeout", re.compile(r"time(d)?[ _-]?out|deadline|\b408\b|\b504\b", re.IGNORECASE)),
-    ("rate_limit", re.compile(r"rate.?limit|too many requests|\b429\b", re.IGNORECASE)),
+_KINDS: tuple[tuple[str, tuple[str, ...], frozenset[str]], ...] = (
+    ("cancelled", ("cancel", "client disconnect", "aborted by"), frozenset({"499"})),
+    (
+        "timeout",
+        ("timeout", "time out", "time-out", "timed out", "timedout", "deadline"),
+        frozenset({"408", "504"}),
+    ),
+    (
+        "rate_limit",
+        ("ratelimit", "rate limit", "rate_limit", "rate-limit", "too many requests"),
+        frozenset({"429"}),
+    ),
     (
         "connection",
-        re.compile(
-            r"cannot connect|connection|not completed|disconnected|reset|refused", re.IGNORECASE
-        ),
+        ("cannot connect", "connection", "not completed", "disconnected", "reset", "refused"),
+        frozenset(),
     ),
-    ("bad_request", re.compile(r"bad.?request|invalid|\b400\b|\b404\b|\b422\b", re.IGNORECASE)),
-    ("auth", re.compile(r"auth|api key|\b401\b|\b403\b|no connected db", re.IGNORECASE)),
+    (
+        "bad_request",
+        ("badrequest", "bad request", "bad_request", "bad-request", "invalid"),
+        frozenset({"400", "404", "422"}),
+    ),
+    ("auth", ("auth", "api key", "no connected db"), frozenset({"401", "403"})),
 )
+"""Kinds of errors in the order they are looked for: words, and numbers that stand alone."""
+_NUMBER = re.compile(r"\b[45]\d\d\b")
 
 
-@dataclass(frozen=True)
-class Completion:
+class Completion(NamedTuple):
     """State, what it was read from, and for errors of what kind."""
 
     state: State
@@ -125,4 +137,9 @@ def error_kind(text: str) -> str:
     >>> error_kind("Cannot connect to host"), error_kind("")
     ('connection', 'other')
     """
-    return next((kind for kind, words in _KINDS if words.search(text)), "other")
+    said = text.lower()
+    codes = set(_NUMBER.findall(said))
+    for kind, words, numbers in _KINDS:
+        if not codes.isdisjoint(numbers) or any(word in said for word in words):
+            return kind
+    return "other"

@@ -12,6 +12,7 @@ record is `missing`, or `not_sampled` when its evaluator samples with a known
 probability. `STATISTICS_STATUS` maps every pair to the status that statistics use.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -117,13 +118,11 @@ class Evaluators:
         """
         mapping = self.of(name)
         number, label = _value(data_type, value)
-        failed = _text(metadata.get(mapping.status_key)) in mapping.error_labels or (
-            label is not None and label in mapping.error_labels
-        )
+        failed = _failed(metadata.get(mapping.status_key), mapping) or _failed(label, mapping)
         readable = number is not None or label is not None
         version = _text(metadata.get(mapping.version_key))
         if version is None:
-            version = config_id if mapping.version_from_config else mapping.version
+            version = (config_id or None) if mapping.version_from_config else mapping.version
         repeat = metadata.get(mapping.repeat_key)
         probability, broken = _probability(metadata.get(mapping.probability_key), mapping)
         return Evaluation(
@@ -139,18 +138,28 @@ class Evaluators:
 
 
 LONGEST_LABEL = 100
+TRUTH = {"True": True, "true": True, "False": False, "false": False}
+LARGEST_WHOLE = 10**9
+
+
+def _failed(said: object, mapping: EvaluatorSettings) -> bool:
+    """Whether a status or a category is one of the errors, in whatever case."""
+    text = str(said) if isinstance(said, bool) else _text(said)
+    labels = {label.casefold() for label in mapping.error_labels}
+    return text is not None and text.casefold() in labels
 
 
 def _value(data_type: str, value: object) -> tuple[float | None, str | None]:
     """A number or a category; free texts and corrections are answers and are not kept."""
+    if data_type == "CATEGORICAL":
+        good = isinstance(value, str) and 0 < len(value) <= LONGEST_LABEL
+        return None, value if good and isinstance(value, str) else None
     if data_type == "BOOLEAN":
-        good = isinstance(value, bool | int | float) and value in (0, 1)
-    else:
-        good = isinstance(value, int | float) and not isinstance(value, bool)
-    if data_type in ("BOOLEAN", "NUMERIC") and good and isinstance(value, int | float):
-        return float(value), None
-    if data_type == "CATEGORICAL" and isinstance(value, str) and len(value) <= LONGEST_LABEL:
-        return None, value
+        truth = TRUTH.get(value) if isinstance(value, str) else value
+        good = isinstance(truth, bool | int | float) and truth in (0, 1)
+        return float(truth) if good and isinstance(truth, bool | int | float) else None, None
+    if data_type == "NUMERIC" and not isinstance(value, str):
+        return _number(value), None
     return None, None
 
 
@@ -167,19 +176,21 @@ def _probability(
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool):
+    """A finite number, or a text of one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if isinstance(value, int | float):
-        return float(value)
     try:
-        return float(value) if isinstance(value, str) else None
-    except ValueError:
+        number = float(value)
+    except (ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def _whole(value: object) -> int | None:
     number = _number(value)
-    return int(number) if number is not None and number == int(number) else None
+    if number is None or number != int(number) or abs(number) > LARGEST_WHOLE:
+        return None
+    return int(number)
 
 
 def _text(value: object) -> str | None:

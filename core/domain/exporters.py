@@ -30,33 +30,6 @@ class Zero(StrEnum):
     """The exporter also writes 0 where nothing was reported."""
 
 
-FIELDS = (
-    "logical_id",
-    "gateway_request_id",
-    "response_id",
-    "client_request_id",
-    "attempt",
-    "turn_id",
-    "session_id",
-    "model",
-    "requested_model",
-    "address",
-    "deployment",
-    "cluster",
-    "namespace",
-    "pod",
-    "engine",
-    "arm",
-    "task_type",
-    "template_version",
-    "tokenizer_revision",
-    "engine_revision",
-    "finish_reason",
-    "provider",
-)
-"""What metadata may say about a request; nothing else of it is kept."""
-
-
 @dataclass(frozen=True)
 class Exporter:
     """Profile of one sender.
@@ -76,6 +49,8 @@ class Exporter:
     scope_name: str | None = None
     marker: str | None = None
     """A metadata key that only this exporter writes."""
+    prefixed: bool = False
+    """Its model names begin with the provider, as `openai/`."""
 
 
 _LITELLM = Exporter(
@@ -83,6 +58,7 @@ _LITELLM = Exporter(
     zero=Zero.UNPROVEN,
     usage_object=("usage_object",),
     marker="litellm_call_id",
+    prefixed=True,
     expand=("usage_object", "hidden_params"),
     paths={
         "logical_id": ("litellm_call_id",),
@@ -135,7 +111,6 @@ _OTEL = Exporter(
         "finish_reason": ("attributes.gen_ai.response.finish_reasons",),
         "provider": ("attributes.gen_ai.provider.name", "attributes.gen_ai.system"),
         "address": ("attributes.server.address",),
-        "pod": ("resourceAttributes.k8s.pod.name",),
     },
 )
 _UNNAMED = Exporter(key="unnamed", zero=Zero.MEASURED)
@@ -146,15 +121,18 @@ EXPORTERS: dict[str, Exporter] = {
 
 
 class Exporters:
-    """The shipped profiles and the configured ones, which are asked first."""
+    """The shipped profiles and the configured ones, which are asked first.
+
+    A configured one with the key of a shipped one stands in its place.
+    """
 
     def __init__(
         self, configured: Iterable[ExporterSettings] = (), keys: Mapping[str, str] | None = None
     ) -> None:
-        own = [_configured(one) for one in configured]
+        own = {one.key: _configured(one) for one in configured}
         named = dict(keys) if keys is not None else {}
-        self._known = [_with_keys(one, named) for one in (*own, *EXPORTERS.values())]
-        self.by_key = {one.key: one for one in reversed(self._known)}
+        self._known = [_with_keys(one, named) for one in (own | EXPORTERS | own).values()]
+        self.by_key = {one.key: one for one in self._known}
         self._marked = [one for one in self._known if one.marker is not None]
         self._by_scope = {one.scope_name: one for one in reversed(self._known)}
 

@@ -11,6 +11,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+_encode = json.JSONEncoder(default=str).encode
+
 
 def stable_id(*parts: object) -> int:
     """Hash parts to a 63-bit integer that is the same in every process.
@@ -18,8 +20,12 @@ def stable_id(*parts: object) -> int:
     >>> stable_id("a", None) == stable_id("a", None) != stable_id("a", "None")
     True
     """
-    text = json.dumps(parts, default=str)
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1
+    return content_id(_encode(parts).encode())
+
+
+def content_id(content: bytes) -> int:
+    """Hash bytes to a 63-bit integer that is the same in every process."""
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest()) >> 1
 
 
 @dataclass(frozen=True, order=True)

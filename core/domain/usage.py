@@ -8,27 +8,46 @@ what was not reported stays unknown.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple, TypeGuard
 
 from core.domain.exporters import Contract, Exporter, Zero
 
 PLAIN = ("input", "input_tokens", "prompt_tokens")
 CACHED = ("input_cached_tokens", "input_cache_read", "cache_read_input_tokens")
-CACHED_INCLUSIVE = ("prompt_tokens_details.cached_tokens", "cached_tokens")
-"""OpenAI's names: always a part of `prompt_tokens`, never a bucket beside it."""
+CACHED_INCLUSIVE = (
+    "prompt_tokens_details.cached_tokens",
+    "input_tokens_details.cached_tokens",
+    "cached_tokens",
+)
+"""OpenAI's names: always a part of the prompt, never a bucket beside it."""
 CACHE_WRITE = (
     "input_cache_creation",
-    "input_cache_creation_5m",
-    "input_cache_creation_1h",
     "cache_creation_input_tokens",
     "input_cache_write",
     "cache_creation",
 )
+CACHE_WRITE_BY_LIFE = ("input_cache_creation_5m", "input_cache_creation_1h")
 OUTPUT = ("output", "output_tokens", "completion_tokens")
 TOTAL = ("total_tokens", "total")
 """The exporter's own total first: Langfuse adds `total` up from all keys it does not know."""
-INCLUSIVE_PARTS = ("prompt_tokens_details.", "completion_tokens_details.")
+INCLUSIVE_PARTS = (
+    "prompt_tokens_details.",
+    "completion_tokens_details.",
+    "input_tokens_details.",
+    "output_tokens_details.",
+)
+"""Parts of a bucket that is counted already."""
+_ALIAS_OF = {
+    **dict.fromkeys(PLAIN, "two_input_buckets"),
+    **dict.fromkeys((*CACHED, *CACHED_INCLUSIVE), "two_cached_buckets"),
+    **dict.fromkeys(CACHE_WRITE, "two_cache_write_buckets"),
+    **dict.fromkeys(OUTPUT, "two_output_buckets"),
+}
+"""Names of one and the same bucket, and the rule that two of them in a row break."""
+LARGEST_COUNT = 10**12
+"""Tokens; a larger number is no count of one request's, and sums of smaller ones fit."""
 
 
 class Status(StrEnum):
@@ -51,8 +70,7 @@ class Why(StrEnum):
     ESTIMATE = "estimate"
 
 
-@dataclass(frozen=True)
-class Broken:
+class Broken(NamedTuple):
     """One rule that a row broke, with the field and the value as seen."""
 
     rule: str
@@ -60,13 +78,12 @@ class Broken:
     raw: object
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(NamedTuple):
     """Normalised usage of one request, in tokens; None is unknown, never zero."""
 
     status: Status
     why: Why | None
-    contract: str
+    contract: Contract
     total_input: int | None = None
     cached_input: int | None = None
     cache_write_input: int | None = None
@@ -76,17 +93,20 @@ class Usage:
     broken: tuple[Broken, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Buckets:
+class _Buckets(NamedTuple):
     """Buckets of a row by what they are; a part without any key is None."""
 
-    plain: int | None
-    cached: int | None
-    cached_inclusive: int | None
-    cache_write: int | None
-    other: int | None
-    output: int | None
-    total: int | None
+    plain: int | None = None
+    cached: int | None = None
+    cached_inclusive: int | None = None
+    cache_write: int | None = None
+    other: int | None = None
+    answer: int | None = None
+    """The output bucket itself, without reasoning and the like beside or inside it."""
+    output: int | None = None
+    total: int | None = None
+    everything: int | None = None
+    """All that was given but a total: what a server adds up that knows none of the keys."""
 
     @property
     def exclusive_input(self) -> int:
@@ -94,14 +114,14 @@ class _Buckets:
         return _sum((self.plain, self.cached, self.cache_write, self.other))
 
 
-@dataclass(frozen=True)
-class _Settled:
+class _Settled(NamedTuple):
     """What the raw usage object in the metadata says: it tells a zero from nothing."""
 
-    seen: bool
-    prompt: int | None
-    cached: int | None
-    estimate: bool
+    seen: bool = False
+    prompt: int | None = None
+    cached: int | None = None
+    estimate: bool = False
+    broken: Broken | None = None
 
 
 def normalise(
@@ -131,21 +151,31 @@ def normalise(
     >>> normalise({"input": 1000}, sdk).why
     <Why.NOT_REPORTED: 'not_reported'>
     """
-    given = {key: value for key, value in _flat(raw) if value is not None}
+    settled = _settled(usage_object)
+    given, broken = _given(raw, exporter)
     if exporter.contract is Contract.TWO_BUCKETS:
-        return _two_buckets(given, *exporter.two_buckets)
+        return _two_buckets(given, exporter, settled)
     if not given:
         return Usage(Status.NONE, Why.NO_USAGE, exporter.contract)
-    broken = tuple(_not_counts(given))
+    broken += tuple(_breaks(given))
     if broken:
         return Usage(Status.VIOLATION, None, exporter.contract, broken=broken)
-    return _judged(_buckets(given), exporter, _settled(usage_object))
+    buckets = _buckets(given)
+    return _judged(buckets, exporter, settled, _total_input(buckets, exporter))
 
 
-def _judged(buckets: _Buckets, exporter: Exporter, settled: _Settled) -> Usage:
-    contract, total_input, broken = _total_input(buckets, exporter)
+def _judged(
+    buckets: _Buckets,
+    exporter: Exporter,
+    settled: _Settled,
+    verdict: tuple[Contract, int | None, Broken | None],
+) -> Usage:
+    """What is known of buckets whose total input is known, or breaks a rule."""
+    contract, total_input, broken = verdict
     cached, why = None, None
-    if broken is None:
+    if settled.estimate:
+        why, broken = Why.ESTIMATE, None
+    elif broken is None:
         cached, why, broken = _cached(buckets, exporter, settled, total_input)
     status = Status.MEASURED if why is None else Status.UNKNOWN
     return Usage(
@@ -156,27 +186,27 @@ def _judged(buckets: _Buckets, exporter: Exporter, settled: _Settled) -> Usage:
         cached_input=cached,
         cache_write_input=buckets.cache_write,
         other_input=buckets.other,
-        output=buckets.output,
+        output=buckets.answer if contract is Contract.INCLUSIVE else buckets.output,
         total=buckets.total,
         broken=() if broken is None else (broken,),
     )
 
 
-def _total_input(b: _Buckets, exporter: Exporter) -> tuple[str, int | None, Broken | None]:
-    """The contract a row keeps and its total input; `total` decides where it is given."""
+def _total_input(b: _Buckets, exporter: Exporter) -> tuple[Contract, int | None, Broken | None]:
+    """The contract a row keeps and its total input; `total` decides where it is given.
+
+    Of a declared inclusive exporter a server may have added up overlapping buckets.
+    """
     if b.plain is None:
         return exporter.contract, None, None
-    output = _sum((b.output,))
-    parts = b.exclusive_input
-    overlaps = b.plain + output == b.total and b.cached is not None and b.cached <= b.plain
-    if exporter.contract is Contract.INCLUSIVE or b.cached_inclusive is not None:
-        if b.total in (None, b.plain + output) or (
-            exporter.contract is Contract.INCLUSIVE and b.total == parts + output
-        ):
+    parts, output, answer = b.exclusive_input, _sum((b.output,)), _sum((b.answer,))
+    declared = exporter.contract is Contract.INCLUSIVE
+    if declared or b.cached_inclusive is not None:
+        if b.total in (None, b.plain + answer) or (declared and b.total == b.everything):
             return Contract.INCLUSIVE, b.plain, None
     elif b.total in (None, parts + output):
         return Contract.EXCLUSIVE, parts, None
-    elif overlaps:
+    elif b.plain + output == b.total and b.cached is not None and b.cached <= b.plain:
         return Contract.EXCLUSIVE, None, Broken("overlap", "input", b.plain)
     return exporter.contract, None, Broken("total_mismatch", "total", b.total)
 
@@ -185,13 +215,17 @@ def _cached(
     b: _Buckets, exporter: Exporter, settled: _Settled, total_input: int | None
 ) -> tuple[int | None, Why | None, Broken | None]:
     """The measured cached count, why there is none, or what it breaks."""
-    cached = b.cached if b.cached is not None else b.cached_inclusive
+    reported = b.cached if b.cached is not None else b.cached_inclusive
+    told = settled.cached if settled.prompt == total_input else None
+    cached = reported if reported is not None else told
+    if settled.broken is not None:
+        return None, None, settled.broken
     if (why := _unmeasured(cached, exporter, settled, total_input)) is not None:
         return None, why, None
-    if cached is None:
-        cached = settled.cached
-    if settled.cached is not None and settled.cached != cached:
+    if settled.cached not in (None, cached):
         return None, None, Broken("usage_object_differs", "cached_tokens", settled.cached)
+    if settled.cached is not None and settled.prompt not in (None, total_input):
+        return None, None, Broken("usage_object_differs", "prompt_tokens", settled.prompt)
     if cached is not None and total_input is not None and cached > total_input:
         return None, None, Broken("cached_above_input", "cached_tokens", cached)
     return cached, None, None
@@ -202,112 +236,147 @@ def _unmeasured(
 ) -> Why | None:
     if total_input is None:
         return Why.NO_INPUT
-    if settled.estimate:
-        return Why.ESTIMATE
     if cached is None:
-        told = settled.cached is not None and settled.prompt == total_input
-        return None if told else Why.NOT_REPORTED
+        return Why.NOT_REPORTED
     if cached == 0 and exporter.zero is Zero.UNPROVEN and settled.cached is None:
         return Why.NOT_REPORTED if settled.seen else Why.ZERO_UNPROVEN
     return Why.EMPTY_INPUT if total_input == 0 and cached == 0 else None
 
 
-def _two_buckets(given: Mapping[str, object], uncached_key: str, cached_key: str) -> Usage:
-    """Exactly two declared buckets: cached beside uncached.
-
-    >>> _two_buckets({"uncached": 200, "cached": 800}, "uncached", "cached").total_input
-    1000
-    """
+def _two_buckets(given: Mapping[str, object], exporter: Exporter, settled: _Settled) -> Usage:
+    """Exactly two declared buckets: cached beside uncached, and both or nothing is known."""
     contract = Contract.TWO_BUCKETS
+    uncached_key, cached_key = exporter.two_buckets
+    if settled.estimate:
+        return Usage(Status.UNKNOWN, Why.ESTIMATE, contract)
+    if not given:
+        return Usage(Status.NONE, Why.NO_USAGE, contract)
     if uncached_key not in given or cached_key not in given:
-        why = Why.NOT_REPORTED if given else Why.NO_USAGE
-        return Usage(Status.UNKNOWN if given else Status.NONE, why, contract)
-    pair = {key: given[key] for key in (uncached_key, cached_key)}
-    broken = tuple(
-        Broken("not_a_count", key, value) for key, value in pair.items() if not _is_count(value)
-    )
-    if broken:
+        return Usage(Status.UNKNOWN, Why.NOT_REPORTED, contract)
+    uncached, cached = given[uncached_key], given[cached_key]
+    if not _is_count(uncached) or not _is_count(cached):
+        broken = tuple(
+            Broken("not_a_count", key, given[key])
+            for key in exporter.two_buckets
+            if not _is_count(given[key])
+        )
         return Usage(Status.VIOLATION, None, contract, broken=broken)
-    cached, uncached = _count(pair[cached_key]), _count(pair[uncached_key])
-    total_input = cached + uncached
-    output, total = (_first(given, names) for names in (OUTPUT, TOTAL))
-    if total_input == 0:
-        return Usage(Status.UNKNOWN, Why.EMPTY_INPUT, contract, 0, None, output=output, total=total)
-    return Usage(Status.MEASURED, None, contract, total_input, cached, output=output, total=total)
+    output = _first(given, OUTPUT)
+    buckets = _Buckets(
+        plain=uncached,
+        cached=cached,
+        answer=output,
+        output=output,
+        total=_first(given, TOTAL),
+    )
+    return _judged(buckets, exporter, settled, (contract, buckets.exclusive_input, None))
 
 
 def _settled(usage_object: object) -> _Settled:
-    if not isinstance(usage_object, Mapping) or not usage_object:
-        return _Settled(seen=False, prompt=None, cached=None, estimate=False)
+    """Read a raw usage object.
+
+    Beside OpenAI's details a proxy writes `cache_read_input_tokens` where it counted
+    itself, and then 0: it cannot know of hits. A number of hits is the provider's own.
+    """
+    if not isinstance(usage_object, dict) or not usage_object:
+        return _Settled()
     details = usage_object.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
     prompt = usage_object.get("prompt_tokens")
+    broken = None
+    for name, value in (("prompt_tokens", prompt), ("cached_tokens", cached)):
+        if value is not None and not _is_count(value):
+            broken = Broken("not_a_count", f"usage_object.{name}", value)
+    hits = usage_object.get("cache_read_input_tokens", "absent")
     return _Settled(
         seen=True,
-        prompt=_count(prompt) if _is_count(prompt) else None,
-        cached=_count(cached) if _is_count(cached) else None,
-        estimate="cache_read_input_tokens" in usage_object,
+        prompt=prompt if _is_count(prompt) else None,
+        cached=cached if _is_count(cached) else None,
+        estimate=hits != "absent" and not (_is_count(hits) and hits > 0),
+        broken=broken,
     )
 
 
-def _flat(raw: Mapping[str, object]) -> Iterable[tuple[str, object]]:
-    """Buckets, with OpenAI's details one level down joined by a dot."""
+def _given(
+    raw: Mapping[str, object], exporter: Exporter
+) -> tuple[dict[str, object], tuple[Broken, ...]]:
+    """Buckets that have a value, with OpenAI's details one level down joined by a dot."""
+    given: dict[str, object] = {}
+    twice: list[Broken] = []
     for key, value in raw.items():
-        if isinstance(value, Mapping):
-            yield from ((f"{key}.{part}", inner) for part, inner in value.items())
+        if isinstance(value, dict) and _part(key) is None and key not in exporter.two_buckets:
+            pairs = [(f"{key}.{part}", inner) for part, inner in value.items()]
         else:
-            yield key, value
+            pairs = [(key, value)]
+        for name, one in pairs:
+            if one is not None:
+                if name in given:
+                    twice.append(Broken("named_twice", name, one))
+                given[name] = one
+    return given, tuple(twice)
 
 
-def _not_counts(given: Mapping[str, object]) -> Iterable[Broken]:
+def _breaks(given: Mapping[str, object]) -> Iterable[Broken]:
+    """Values that are no counts, and buckets under two names."""
+    rules: set[str] = set()
     for key, value in given.items():
-        if _is_bucket(key) and not _is_count(value):
+        if not _is_count(value) and _part(key) is not None:
             yield Broken("not_a_count", key, value)
-    plain = [key for key in PLAIN if key in given]
-    if len(plain) > 1:
-        yield Broken("two_input_buckets", plain[1], given[plain[1]])
+        rule = _ALIAS_OF.get(key)
+        if rule in rules:
+            yield Broken(rule, key, value)
+        elif rule is not None:
+            rules.add(rule)
 
 
 def _buckets(given: Mapping[str, object]) -> _Buckets:
-    known = {*PLAIN, *CACHED, *CACHED_INCLUSIVE, *CACHE_WRITE}
-    other = [key for key in given if key.startswith("input_") and key not in known]
-    output = [key for key in given if key in OUTPUT or key.startswith("output_")]
-    return _Buckets(
-        plain=_total(given, PLAIN),
-        cached=_total(given, CACHED),
-        cached_inclusive=_total(given, CACHED_INCLUSIVE),
-        cache_write=_total(given, CACHE_WRITE),
-        other=_total(given, other),
-        output=_total(given, output),
-        total=_first(given, TOTAL),
-    )
+    sums: dict[str, int] = {}
+    everything = 0
+    for key, value in given.items():
+        part = _part(key)
+        if part == "total" or not _is_count(value):
+            continue
+        everything += value
+        if part is not None:
+            sums[part] = sums[part] + value if part in sums else value
+    answer, beside = sums.pop("answer", None), sums.pop("output", None)
+    output = answer if beside is None else _sum((answer, beside))
+    total = _first(given, TOTAL)
+    return _Buckets(**sums, answer=answer, output=output, total=total, everything=everything)
 
 
-def _is_bucket(key: str) -> bool:
-    named = (*PLAIN, *CACHED, *CACHED_INCLUSIVE, *CACHE_WRITE, *OUTPUT, *TOTAL)
-    return key in named or (
-        key.startswith(("input_", "output_")) and not key.startswith(INCLUSIVE_PARTS)
-    )
+_PARTS = {
+    **dict.fromkeys(PLAIN, "plain"),
+    **dict.fromkeys(CACHED, "cached"),
+    **dict.fromkeys(CACHED_INCLUSIVE, "cached_inclusive"),
+    **dict.fromkeys((*CACHE_WRITE, *CACHE_WRITE_BY_LIFE), "cache_write"),
+    **dict.fromkeys(OUTPUT, "answer"),
+    **dict.fromkeys(TOTAL, "total"),
+}
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+@lru_cache(maxsize=1024)
+def _part(key: str) -> str | None:
+    """What a bucket is; None for a key that holds no tokens of its own.
+
+    >>> _part("input_audio_tokens"), _part("output_tokens_details.reasoning_tokens")
+    ('other', None)
+    """
+    if key in _PARTS:
+        return _PARTS[key]
+    if f"{key}.".startswith(INCLUSIVE_PARTS):
+        return None
+    if key.startswith("input_"):
+        return "other"
+    return "output" if key.startswith("output_") else None
 
 
-def _count(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError(f"{value!r} is no count")
-    return value
-
-
-def _total(given: Mapping[str, object], keys: Iterable[str]) -> int | None:
-    """Sum of the buckets that are there; None when none is."""
-    found = [_count(given[key]) for key in keys if key in given]
-    return sum(found) if found else None
+def _is_count(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= LARGEST_COUNT
 
 
 def _first(given: Mapping[str, object], keys: Iterable[str]) -> int | None:
-    return next((_count(given[k]) for k in keys if k in given and _is_count(given[k])), None)
+    return next((v for k in keys if _is_count(v := given.get(k))), None)
 
 
 def _sum(parts: Iterable[int | None]) -> int:

@@ -7,6 +7,7 @@ so that texts are never even parsed. Input and output are never asked for.
 """
 
 import email.utils
+import re
 import ssl
 import time
 from collections.abc import Iterator, Mapping
@@ -36,6 +37,8 @@ ERROR_TEXT = 300
 LARGEST_PAGE = 256 << 20
 """Bytes of one answer; a larger one is asked for again in smaller pieces."""
 TOO_LARGE = 413
+TIMEOUTS = (408, 504, 524)
+"""A proxy's timeouts, Cloudflare's own among them."""
 LEAST_WAIT_S, MOST_WAIT_S = 1.0, 600.0
 
 
@@ -269,12 +272,8 @@ class LangfuseSource:
         return body
 
     def _note_clock(self, response: httpx.Response) -> None:
-        stamp = response.headers.get("date")
-        if stamp is not None:
-            try:
-                server = email.utils.parsedate_to_datetime(stamp).timestamp()
-            except ValueError:
-                return
+        server = _instant(response.headers.get("date"))
+        if server is not None:
             self.skew_s = server + 0.5 - time.time()
 
     @contextmanager
@@ -285,11 +284,11 @@ class LangfuseSource:
             raise
         except httpx.TimeoutException as error:
             raise SourceTimeout(f"{self.url}: {type(error).__name__}", next_step=_SLOW) from error
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise SourceUnavailable(f"{self.url}: {str(error)[:ERROR_TEXT]}") from error
         except ApiError as error:
-            raise _status(error.status_code, _words(error.body)) from error
-        except (ValidationError, ValueError) as error:
+            raise _unlike(error) from error
+        except (ValidationError, ValueError, RecursionError) as error:
             raise SourceContract(f"{self.url}: not a Langfuse answer") from error
 
 
@@ -310,7 +309,7 @@ NEEDS_V4 = "only available in a Langfuse v4 write mode"
 def _read_page(feed: Feed, body: bytes, cursor: str | None) -> Page:
     try:
         envelope = _page.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SourceContract(f"{feed.path}: not a page ({error})", next_step=_STEPS[404]) from error
     meta = envelope.meta
     if feed.by_cursor:
@@ -320,6 +319,8 @@ def _read_page(feed: Feed, body: bytes, cursor: str | None) -> Page:
     else:
         if meta.page is None or meta.totalPages is None:
             raise SourceContract(f"{feed.path}: a page without numbers")
+        if cursor is not None and str(meta.page) != cursor:
+            raise SourceContract(f"{feed.path}: page {meta.page} instead of page {cursor}")
         after = str(meta.page + 1) if meta.page < meta.totalPages else None
     old = envelope.deprecation
     return Page(envelope.data, after, f"{old.message} ({old.sunsetAt})" if old else None)
@@ -332,17 +333,24 @@ def _refused(response: httpx.Response, body: bytes) -> SourceError:
         return SourceContract(f"HTTP {status}: leads to {where}", next_step=_STEPS[404])
     words = _message(body)
     if status == httpx.codes.TOO_MANY_REQUESTS:
-        wait = _wait(response.headers.get("retry-after"))
-        return SourceLimited(f"HTTP 429: {words}", retry_after_s=wait)
+        return SourceLimited(f"HTTP 429: {words}", retry_after_s=_wait(response.headers))
     if status == httpx.codes.NOT_FOUND and (EVENTS_ONLY in words or NEEDS_V4 in words):
         return SourceMissing(f"HTTP 404: {words}")
-    if status == httpx.codes.GATEWAY_TIMEOUT:
-        return SourceTimeout("HTTP 504", next_step=_SLOW)
+    if status in TIMEOUTS:
+        return SourceTimeout(f"HTTP {status}", next_step=_SLOW)
     return _status(status, words)
 
 
+def _unlike(error: ApiError) -> SourceError:
+    """What the langfuse package could not take."""
+    words = _words(error.body)
+    if error.status_code == httpx.codes.TOO_MANY_REQUESTS:
+        return SourceLimited(f"HTTP 429: {words}", retry_after_s=_wait(error.headers or {}))
+    return _status(error.status_code, words)
+
+
 def _status(status: int | None, words: str) -> SourceError:
-    if status is None or status == httpx.codes.OK:
+    if status is None or status < httpx.codes.BAD_REQUEST:
         return SourceContract(f"not a Langfuse answer: {words}", next_step=_STEPS[404])
     return SourceStatus(
         f"HTTP {status}: {words}", status=status, next_step=_STEPS.get(status, _STEPS[0])
@@ -363,13 +371,29 @@ def _words(body: object) -> str:
     return "no JSON"
 
 
-def _wait(retry_after: str | None) -> float:
-    """Seconds to wait; a header that cannot be read means the shortest wait that is polite."""
-    try:
-        seconds = float(retry_after) if retry_after is not None else LEAST_WAIT_S
-    except ValueError:
-        return LEAST_WAIT_S
+def _wait(headers: Mapping[str, str]) -> float:
+    """Seconds to wait; without a header that can be read, the shortest wait that is polite.
+
+    Retry-After is a number of seconds, or a date by the server's clock.
+    """
+    named = {name.lower(): value for name, value in headers.items()}
+    text = named.get("retry-after", "")
+    until = _instant(text)
+    if until is not None:
+        now = _instant(named.get("date"))
+        seconds = until - (now if now is not None else time.time())
+    else:
+        seconds = float(text) if re.fullmatch(r"\s*\d{1,9}(\.\d*)?\s*", text) else LEAST_WAIT_S
     return min(max(seconds, LEAST_WAIT_S), MOST_WAIT_S)
+
+
+def _instant(stamp: str | None) -> float | None:
+    """A date of HTTP; one that names no zone is UTC."""
+    try:
+        at = email.utils.parsedate_to_datetime(stamp or "")
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _iso(t: float) -> str:

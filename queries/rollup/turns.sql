@@ -9,12 +9,16 @@
 -- reason, for the first turn (first_turn), when the previous turn has an observation
 -- without an end (previous_unfinished), or ends after this one began
 -- (previous_overlaps). Roots that Langfuse made up have no times of their own and are
--- left out. Observations without a session make no turn.
+-- left out. Observations without a session make no turn; a turn whose observations have
+-- all moved to another session goes.
 merge into turns as old using (
     with touched as (
         select distinct session_id
         from observations
         where observation_key in (select observation_key from read_parquet($path))
+        union
+        select session_id from turns
+        where turn_id in (select turn_id from read_parquet($path))
     ),
     extents as (
         select session_id, turn_id, min(start_at) as start_at,
@@ -41,8 +45,14 @@ merge into turns as old using (
                 when previous_end > start_at then 'previous_overlaps' end as idle_gap_reason,
            observations
     from ordered
+    union all
+    select session_id, turn_id, turn_index, start_at, end_at, null, null, null, 0
+    from turns
+    where session_id in (select session_id from touched)
+      and (session_id, turn_id) not in (select (session_id, turn_id) from extents)
 ) as new
 on old.session_id = new.session_id and old.turn_id = new.turn_id
+when matched and new.observations = 0 then delete
 when matched then update set
     turn_index = new.turn_index, start_at = new.start_at, end_at = new.end_at,
     start_gap_s = new.start_gap_s, idle_gap_s = new.idle_gap_s,

@@ -6,6 +6,7 @@ a recent request costs one small query.
 """
 
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -14,6 +15,7 @@ from core.collect.notes import utc
 from core.collect.requests.batch import Batch
 from core.collect.requests.generation import Generation
 from core.collect.requests.scan import AHEAD_S, Scan
+from core.collect.requests.unreadable import session_of, trace_of
 from core.errors import SourceError, SourceStatus
 from core.sources.langfuse import OBSERVATIONS_V2
 
@@ -26,27 +28,13 @@ METADATA_KEYS = (
     "attributes.langfuse.trace.id",
 )
 MOST_PAGES = 10
-NOT_FOUND = 404
+NO_SUCH = (400, 404)
 SCORES_PAGES = 3
 
 
-class _Row(msgspec.Struct):
-    traceId: str | None = None  # noqa: N815 - the API's own names
-    sessionId: str | None = None  # noqa: N815
-
-
-_row = msgspec.json.Decoder(_Row)
-
-
-def answer(
-    order: Order, generation: Generation, batch: Batch, *, now: float, since: float
-) -> dict[str, Any]:
-    """Fetch what an order wants into a batch; returns its row of `orders`.
-
-    What is found is fetched with its whole session, so that turns and gaps are known.
-    A source that fails is an outcome too.
-    """
-    told: dict[str, Any] = {
+def asked(order: Order, *, now: float, since: float) -> dict[str, Any]:
+    """What is told of an order whatever comes of it."""
+    return {
         "order_id": order.order_id,
         "wanted": order.wanted,
         "asked_at": utc(order.asked_at),
@@ -54,12 +42,22 @@ def answer(
         "searched_from": utc(min(since, now - LOOKBACKS_S[-1])),
         "searched_to": utc(now),
     }
-    try:
+
+
+def answer(order: Order, generation: Generation, batch: Batch, *, now: float) -> dict[str, Any]:
+    """Fetch what an order wants into a batch; returns the outcome.
+
+    What is found is fetched with its whole session, so that turns and gaps are known.
+    """
+    if order.wanted:
         _search(order.wanted, generation, batch, now)
-    except SourceError as error:
-        return told | {"outcome": "failed", "detail": f"{error}. {error.next_step}"}
     found = len({record["observation_key"] for record in batch.observations})
-    return told | {"outcome": "found" if found else "not_found", "found": found}
+    return {"outcome": "found" if found else "not_found", "found": found}
+
+
+def failed(error: SourceError) -> dict[str, Any]:
+    """A source that fails is an outcome too."""
+    return {"outcome": "failed", "detail": f"{error}. {error.next_step}"}
 
 
 def _search(wanted: str, generation: Generation, batch: Batch, now: float) -> None:
@@ -83,19 +81,19 @@ def _search(wanted: str, generation: Generation, batch: Batch, now: float) -> No
 
 def _whole(rows: list[msgspec.Raw], generation: Generation, batch: Batch, now: float) -> None:
     """The session of what was found, or its traces where there is no session."""
-    first = _row.decode(rows[0])
+    session = next((found for row in rows if (found := session_of(row)) is not None), None)
+    traces = [trace for row in rows if (trace := trace_of(row)) is not None]
     window = (now - LOOKBACKS_S[-1], now + AHEAD_S)
-    if first.sessionId:
-        rows = [*rows, *_rows(generation, window, {"sessionId": first.sessionId})]
-        way = {"sessionId": first.sessionId}
-    else:
-        way = {"traceId": first.traceId or ""}
-        rows = [*rows, *_rows(generation, window, way)]
+    if session is not None:
+        rows = [*rows, *_rows(generation, window, {"sessionId": session})]
+    elif traces:
+        rows = [*rows, *_rows(generation, window, {"traceId": traces[0]})]
     batch.add_observations(rows)
-    for trace in {_row.decode(row).traceId for row in rows} - {None}:
-        _scores(generation, batch, {"traceId": str(trace)}, now)
-    if first.sessionId:
-        _scores(generation, batch, way, now)
+    for trace in dict.fromkeys(trace_of(row) for row in rows):
+        if trace is not None:
+            _scores(generation, batch, {"traceId": trace}, now)
+    if session is not None:
+        _scores(generation, batch, {"sessionId": session}, now)
 
 
 def _scores(generation: Generation, batch: Batch, way: dict[str, str], now: float) -> None:
@@ -132,24 +130,42 @@ def _filter(kind: str, column: str, value: str, key: str | None = None) -> str:
 
 def _search_v1(wanted: str, generation: Generation, batch: Batch, now: float) -> None:
     """v1 knows observations by id, trace and session; other ids cannot be looked for there."""
-    feed = generation.feeds["observations"]
-    rows = _pages_v1(generation, {"traceId": wanted}) or _pages_v1(
-        generation, {"filter": _filter("string", "sessionId", wanted)}
+    rows = (
+        _pages_v1(generation, {"traceId": wanted})
+        or _pages_v1(generation, {"filter": _filter("string", "sessionId", wanted)})
+        or _one_v1(generation, wanted)
     )
-    if not rows and wanted.replace("-", "").isalnum():
-        try:
-            rows = [msgspec.Raw(generation.source.one(f"{feed.path}/{wanted}"))]
-        except SourceStatus as error:
-            if error.status != NOT_FOUND:
-                raise
-        else:
-            rows += _pages_v1(generation, {"traceId": _row.decode(rows[0]).traceId or wanted})
     if not rows:
         return
     scan = Scan("head", now - LOOKBACKS_S[0], now + AHEAD_S, began_at=now)
     batch.add_observations(rows, generation.sessions_of(rows, scan))
-    _scores(generation, batch, {"traceId": _row.decode(rows[0]).traceId or wanted}, now)
+    for trace in dict.fromkeys(trace_of(row) for row in rows):
+        if trace is not None:
+            _scores(generation, batch, {"traceId": trace}, now)
+
+
+def _one_v1(generation: Generation, wanted: str) -> list[msgspec.Raw]:
+    """One observation by its id, and the rest of its trace."""
+    path = f"{generation.feeds['observations'].path}/{quote(wanted, safe='')}"
+    if wanted.strip(".") == "":
+        return []
+    try:
+        row = msgspec.Raw(generation.source.one(path))
+    except SourceStatus as error:
+        if error.status not in NO_SUCH:
+            raise
+        return []
+    trace = trace_of(row)
+    return [row, *(_pages_v1(generation, {"traceId": trace}) if trace is not None else [])]
 
 
 def _pages_v1(generation: Generation, way: dict[str, str]) -> list[msgspec.Raw]:
-    return generation.source.page(generation.feeds["observations"], None, filters=way).rows
+    found: list[msgspec.Raw] = []
+    feed, cursor = generation.feeds["observations"], None
+    for _ in range(MOST_PAGES):
+        page = generation.source.page(feed, None, cursor=cursor, filters=way)
+        found += page.rows
+        cursor = page.after
+        if cursor is None:
+            break
+    return found

@@ -22,11 +22,16 @@ from core.domain.records import stable_id
 SOURCE = "langfuse"
 
 
+def whole_ms(at: datetime) -> datetime:
+    """As the API was asked: a score of the cut-off part was not looked for."""
+    return at.replace(microsecond=at.microsecond // 1000 * 1000)
+
+
 class Readers:
     """The readers of rows, as the settings want them."""
 
     def __init__(self, settings: Settings) -> None:
-        keys = {name: key for name, key in settings.keys.model_dump().items() if key is not None}
+        keys = {name: key for name, key in settings.keys.model_dump().items() if key}
         self.exporters = Exporters(settings.exporters, keys)
         self.observations = ObservationReader(self.exporters, settings.deployments)
         self.scores = ScoreReader(Evaluators(settings.evaluators))
@@ -52,10 +57,10 @@ class Batch:
             if read.record is not None:
                 self.observations.append(read.record)
 
-    def add_scores(self, raw: Iterable[msgspec.Raw], seen_at: float) -> None:
-        """Read rows of scores, as of the beginning of their scan."""
+    def add_scores(self, raw: Iterable[msgspec.Raw], seen_at: float | None) -> None:
+        """Read rows of scores, seen when their scan began, or (None) when they were written."""
         for row in raw:
-            read = self.readers.scores.read(row, utc(seen_at))
+            read = self.readers.scores.read(row, None if seen_at is None else utc(seen_at))
             self.violations += read.violations
             if read.record is not None:
                 self.scores.append(read.record)
@@ -65,8 +70,8 @@ class Batch:
         self.scans.append(
             {
                 "scan_key": stable_id("scan", scan.start, scan.end),
-                "start_at": utc(scan.start),
-                "end_at": utc(scan.end),
+                "start_at": whole_ms(utc(scan.start)),
+                "end_at": whole_ms(utc(scan.end)),
                 "scanned_at": utc(scan.began_at),
             }
         )

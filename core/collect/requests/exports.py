@@ -12,12 +12,14 @@ import logging
 import re
 import sys
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.cache.inbox import Inbox, rows
@@ -32,6 +34,9 @@ log = logging.getLogger(__name__)
 
 ROWS_A_BATCH = 5000
 KINDS: dict[str, type[msgspec.Struct]] = {"observations": ObservationRow, "scores": ScoreRow}
+OTHER = "traces"
+"""A third table of the export, which is not read: observations name their trace."""
+AGAIN = "Check that the file is whole; reading it again doubles nothing."
 FORMATS = (".parquet", ".jsonl", ".ndjson", ".json", ".csv")
 AS_JSON = ("metadata", "usageDetails", "modelParameters", "tags")
 AS_TIME = re.compile(r"(Time|At|timestamp)$")
@@ -49,14 +54,14 @@ def read_exports(paths: Iterable[Path], settings: Settings, inbox: Inbox) -> int
     readers, total = Readers(settings), 0
     for path in _files(paths):
         kind = _kind(path)
-        for chunk in _chunks(_records(path, kind)):
+        for chunk in _chunks(_whole(path, kind)):
             now = time.time()
             batch = Batch(readers)
             raw = [msgspec.Raw(msgspec.json.encode(record)) for record in chunk]
             if kind == "observations":
                 batch.add_observations(raw)
             else:
-                batch.add_scores(raw, now)
+                batch.add_scores(raw, None)
             total += len(chunk)
             status = {
                 "source": f"{SOURCE} export",
@@ -73,7 +78,11 @@ def read_exports(paths: Iterable[Path], settings: Settings, inbox: Inbox) -> int
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            yield from sorted(p for p in path.rglob("*") if p.is_file() and _format(p) in FORMATS)
+            for found in sorted(p for p in path.rglob("*") if p.is_file()):
+                if _format(found) in FORMATS and _named(found) != OTHER:
+                    yield found
+                else:
+                    log.info("%s: left out, no file of observations or scores", found.name)
         else:
             yield path
 
@@ -86,11 +95,27 @@ def _kind(path: Path) -> str:
     """Observations or scores, as the path says: Langfuse names folder and file so."""
     if _format(path) not in FORMATS:
         raise SourceContract(f"{path}: none of {', '.join(FORMATS)}, gzipped or not")
+    kind = _named(path)
+    if kind not in KINDS:
+        raise SourceContract(f"{path}: neither the name nor its folders say observations or scores")
+    return kind
+
+
+def _named(path: Path) -> str:
+    """What the name says, or the nearest folder that says anything."""
     for text in (path.name, *reversed(path.parts[:-1])):
-        for kind in KINDS:
+        for kind in (*KINDS, OTHER):
             if kind in text:
                 return kind
-    raise SourceContract(f"{path}: neither the name nor its folders say observations or scores")
+    return ""
+
+
+def _whole(path: Path, kind: str) -> Iterator[dict[str, Any]]:
+    """Rows of a file; one that breaks off is named, and the rows before stay."""
+    try:
+        yield from _records(path, kind)
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error, pa.ArrowException) as error:
+        raise SourceContract(f"{path}: {error}"[:300], next_step=AGAIN) from error
 
 
 def _records(path: Path, kind: str) -> Iterator[dict[str, Any]]:
@@ -134,8 +159,8 @@ def _line(path: Path, line: str) -> Iterator[dict[str, Any]]:
 
 def _opened(path: Path) -> IO[str]:
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    return path.open(encoding="utf-8", newline="")
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
 
 
 def _chunks(records: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -154,7 +179,8 @@ def _value(name: str, value: Any) -> Any:
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
     if name in AS_JSON:
-        return _json(value)
+        found = _json(value)
+        return found if isinstance(found, list if name == "tags" else dict) else None
     if isinstance(value, str):
         if value in {"", r"\N"}:
             return None
@@ -178,7 +204,7 @@ def _json(value: Any) -> Any:
         try:
             return msgspec.json.decode(value)
         except msgspec.DecodeError:
-            return {}
+            return None
     if isinstance(value, list) and value and isinstance(value[0], tuple):
         return {str(key): _json_inside(inner) for key, inner in value}
     return value

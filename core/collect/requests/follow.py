@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from core.cache.inbox import Inbox, rows
 from core.cache.orders import Orders
 from core.collect.notes import note, notes_table, utc
-from core.collect.requests.answers import answer
+from core.collect.requests.answers import answer, asked, failed
 from core.collect.requests.batch import SOURCE, Batch, Readers
 from core.collect.requests.generation import Generation, recognise
 from core.collect.requests.scan import KindState, RequestState, Scan, fresh
@@ -66,10 +66,10 @@ class LangfuseCollector:
         if now < self._not_before:
             return False
         try:
-            generation = self._spoken()
             self.answer_orders()
-            return self._wave(generation, now)
+            return self._wave(self._spoken(), now)
         except SourceError as error:
+            self._heed(error)
             self._report_failure(error)
             return False
 
@@ -93,20 +93,37 @@ class LangfuseCollector:
                 raise failure
 
     def urgent(self) -> bool:
-        """Whether somebody waits for an order."""
-        return self._orders is not None and bool(self._orders.waiting())
+        """Whether somebody waits for an order that may be fetched now."""
+        return self._orders is not None and not self.wait_s() and bool(self._orders.waiting())
+
+    def wait_s(self) -> float:
+        """Seconds until the server may be asked again, as it said."""
+        return max(0.0, self._not_before - self._clock())
 
     def answer_orders(self) -> None:
-        """Fetch what pages asked for."""
+        """Fetch what pages asked for; a source that fails answers too.
+
+        Raises
+        ------
+        SourceLimited
+            The server wants to be left alone; orders not yet begun wait.
+        """
         if self._orders is None:
             return
         for order in self._orders.waiting():
-            batch = Batch(self.readers)
-            since = self._loaded().backfill_from
-            told = answer(order, self._spoken(), batch, now=self._clock(), since=since)
+            batch, now, limit = Batch(self.readers), self._clock(), None
+            told = asked(order, now=now, since=self._loaded().backfill_from)
+            try:
+                told |= answer(order, self._spoken(), batch, now=now)
+            except SourceError as error:
+                self._heed(error)
+                told |= failed(error)
+                limit = error if isinstance(error, SourceLimited) else None
             tables = batch.tables(utc(self._clock()))
             self.inbox.write(SOURCE, tables | {"orders": rows("orders", [told])})
             self._orders.answered(order)
+            if limit is not None:
+                raise limit
 
     def _spoken(self) -> Generation:
         if self._generation is None:
@@ -124,6 +141,7 @@ class LangfuseCollector:
     def _wave(self, generation: Generation, now: float) -> bool:
         state = self._loaded()
         for name, kind in state.kinds.items():
+            kind.speak(generation.feeds[name].key)
             kind.plan(
                 now,
                 late_s=self.settings.langfuse_late_s,
@@ -160,16 +178,14 @@ class LangfuseCollector:
         batch, failure = Batch(self.readers), None
         for name, scan, found in fetched:
             kind = state.kinds[name]
-            if isinstance(found, SourceError):
-                failure = self._failed(kind, scan, found) or failure
+            try:
+                page = self._read(generation, batch, name, scan, found)
+            except SourceError as error:
+                failure = self._failed(kind, scan, error) or failure
                 continue
-            if name == "observations":
-                batch.add_observations(found.rows, generation.sessions_of(found.rows, scan))
-            else:
-                batch.add_scores(found.rows, scan.began_at)
-            generation.deprecation = found.deprecation or generation.deprecation
-            whole = kind.advance(scan, after=found.after, rows=len(found.rows))
-            state.rows_read += len(found.rows)
+            generation.deprecation = page.deprecation or generation.deprecation
+            whole = kind.advance(scan, after=page.after, rows=len(page.rows))
+            state.rows_read += len(page.rows)
             if whole and name == "scores" and scan.part != "head":
                 batch.end_scan(scan)
         now = self._clock()
@@ -183,6 +199,27 @@ class LangfuseCollector:
         self.inbox.write(SOURCE, tables)
         return failure
 
+    def _read(
+        self, generation: Generation, batch: Batch, name: str, scan: Scan, found: Page | SourceError
+    ) -> Page:
+        """Rows of one page into the batch; what went wrong with it is raised."""
+        if isinstance(found, SourceError):
+            raise found
+        if name == "observations":
+            batch.add_observations(found.rows, generation.sessions_of(found.rows, scan))
+        else:
+            batch.add_scores(found.rows, scan.began_at)
+        if scan.circles(found.after):
+            raise SourceContract(f"{generation.feeds[name].path}: the cursor repeats")
+        return found
+
+    def _heed(self, error: SourceError) -> None:
+        """Wait as long as a server says; ask anew what one offers that has changed."""
+        if isinstance(error, SourceLimited):
+            self._not_before = max(self._not_before, self._clock() + error.retry_after_s)
+        if isinstance(error, SourceMissing):
+            self._generation = None
+
     def _failed(self, kind: KindState, scan: Scan, error: SourceError) -> SourceError | None:
         """Make a heavy scan lighter; anything else is told."""
         status = error.status if isinstance(error, SourceStatus) else None
@@ -191,10 +228,7 @@ class LangfuseCollector:
         if (status in TOO_HEAVY or repeats or (slow and self._alive())) and kind.split(scan):
             log.warning("%s; trying a smaller slice than %.0f s", error.detail, scan.length_s)
             return None
-        if isinstance(error, SourceLimited):
-            self._not_before = self._clock() + error.retry_after_s
-        if isinstance(error, SourceMissing):
-            self._generation = None
+        self._heed(error)
         return error
 
     def _alive(self) -> bool:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from core.collect.requests.scan import Scan
+from core.collect.requests.unreadable import decoded, trace_of
+from core.collect.requests.violations import Violation
 from core.errors import SourceMissing
 from core.sources.langfuse import (
     OBSERVATIONS_V2,
@@ -32,12 +34,7 @@ class _Trace(msgspec.Struct):
     sessionId: str | None = None  # noqa: N815 - the API's own name
 
 
-class _TraceOf(msgspec.Struct):
-    traceId: str | None = None  # noqa: N815
-
-
 _trace = msgspec.json.Decoder(_Trace)
-_trace_of = msgspec.json.Decoder(_TraceOf)
 
 
 @dataclass
@@ -78,8 +75,11 @@ class Generation:
         """Session by trace id, for rows of v1 only."""
         if self.feeds["observations"] is OBSERVATIONS_V2:
             return None
-        wanted = {_trace_of.decode(row).traceId for row in rows}
-        if wanted - set(self.sessions) and (scan.start, scan.end) not in self._looked_up:
+        wanted = {trace for row in rows if (trace := trace_of(row)) is not None}
+        if (
+            any(trace not in self.sessions for trace in wanted)
+            and (scan.start, scan.end) not in self._looked_up
+        ):
             self._look_up(scan.start - TRACE_LOOKBACK_S, scan.end)
             self._looked_up.add((scan.start, scan.end))
         return self.sessions
@@ -92,8 +92,8 @@ class Generation:
         while True:
             page = self.source.page(TRACES_V1, (start, end), cursor=cursor)
             for raw in page.rows:
-                trace = _trace.decode(raw)
-                if trace.sessionId:
+                trace = decoded(_trace, raw, "trace")
+                if not isinstance(trace, Violation) and trace.sessionId:
                     self.sessions[trace.id] = trace.sessionId
             if page.after is None:
                 return

@@ -1,18 +1,19 @@
 """One row of observations, as any API generation or export gives it, to one record."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
-from core.collect.requests.metadata import Metadata, Place, places, short_text
+from core.collect.requests.metadata import UNREADABLE, Fields, Metadata, places
+from core.collect.requests.raw_values import LONGEST_KEY, MOST_BUCKETS, raw_usage, raw_value
+from core.collect.requests.unreadable import Instant, decoded
 from core.collect.requests.violations import Violation
 from core.domain.completion import completion
 from core.domain.exporters import Exporter, Exporters
-from core.domain.records import stable_id
+from core.domain.records import content_id, stable_id
 from core.domain.usage import Status, Usage, Why, normalise
 
 REQUEST_TYPE = "GENERATION"
@@ -22,8 +23,7 @@ OWN_PROVIDERS = ("hosted_vllm", "vllm")
 GENERIC_PROVIDERS = ("openai", "text-completion-openai", "custom_openai")
 SCOPE_NAME = places(["scope.name"])
 ERROR_TEXTS = places(["attributes.error.type", "attributes.error.message"])
-LONGEST_RAW_VALUE = 32
-MOST_BUCKETS = 40
+LARGEST_WHOLE = 10**9
 LONGEST_NAME = 200
 COPIED = (
     "gateway_request_id",
@@ -35,7 +35,6 @@ COPIED = (
     "tokenizer_revision",
     "engine_revision",
 )
-WRITTEN = frozenset({"updated_at", "created_at", "first_start_at", "last_start_at"})
 
 
 class Row(msgspec.Struct, rename={"trace_id": "traceId"}):
@@ -43,12 +42,12 @@ class Row(msgspec.Struct, rename={"trace_id": "traceId"}):
 
     id: str
     trace_id: str | None
-    startTime: datetime  # noqa: N815 - the API's own names
+    startTime: Instant  # noqa: N815 - the API's own names
     type: str
-    updatedAt: datetime | None = None  # noqa: N815
-    endTime: datetime | None = None  # noqa: N815
-    completionStartTime: datetime | None = None  # noqa: N815
-    createdAt: datetime | None = None  # noqa: N815
+    updatedAt: Instant | None = None  # noqa: N815
+    endTime: Instant | None = None  # noqa: N815
+    completionStartTime: Instant | None = None  # noqa: N815
+    createdAt: Instant | None = None  # noqa: N815
     projectId: str | None = None  # noqa: N815
     parentObservationId: str | None = None  # noqa: N815
     name: str | None = None
@@ -66,13 +65,7 @@ class Row(msgspec.Struct, rename={"trace_id": "traceId"}):
     usageDetails: dict[str, Any] | None = None  # noqa: N815
 
 
-class _RowId(msgspec.Struct):
-    id: Any = None
-    traceId: Any = None  # noqa: N815
-
-
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """What one row became: a record, or violations, or both."""
 
     record: dict[str, Any] | None
@@ -80,7 +73,6 @@ class Read:
 
 
 _row = msgspec.json.Decoder(Row)
-_row_id = msgspec.json.Decoder(_RowId)
 _parameters = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -90,10 +82,8 @@ class ObservationReader:
     def __init__(self, exporters: Exporters, deployments: Mapping[str, str]) -> None:
         self._exporters = exporters
         self._deployments = deployments
-        self._places: dict[str, dict[str, tuple[Place, ...]]] = {
-            key: {name: places(paths) for name, paths in one.paths.items()}
-            for key, one in exporters.by_key.items()
-        }
+        self._fields = {key: Fields(one.paths) for key, one in exporters.by_key.items()}
+        self._objects = {key: places(one.usage_object) for key, one in exporters.by_key.items()}
 
     def read(self, raw: msgspec.Raw, sessions: Mapping[str, str] | None = None) -> Read:
         """One row; a row that cannot be read is a violation with its id.
@@ -103,10 +93,9 @@ class ObservationReader:
         sessions : mapping, optional
             Session by trace id, where rows of this API generation lack it.
         """
-        try:
-            row = _row.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return Read(None, (_unreadable(raw, error),))
+        row = decoded(_row, raw, "observation")
+        if isinstance(row, Violation):
+            return Read(None, (row,))
         if not row.trace_id:
             return Read(None, (_violation(row, None, "no_trace", "traceId", row.trace_id),))
         session = (sessions or {}).get(row.trace_id)
@@ -115,10 +104,10 @@ class ObservationReader:
     def _read(self, row: Row, trace_id: str, session: str | None) -> Read:
         metadata = Metadata(row.metadata, row.tags or ())
         exporter = self._exporters.recognise(metadata.first(SCOPE_NAME), metadata.values.keys())
-        found = {n: metadata.first(where) for n, where in self._places[exporter.key].items()}
+        found = metadata.named(self._fields[exporter.key])
         parameters = _parameters_of(row)
-        usage = _usage(row, exporter, metadata)
-        model, provider = _model(row, found)
+        usage = self._usage(row, exporter, metadata)
+        model, provider = _model(row, found, exporter)
         record = {
             **_identity(row, trace_id),
             **_request(row, found, trace_id, session),
@@ -131,11 +120,20 @@ class ObservationReader:
             "cached_scope": _cached_scope(provider),
             "revisions": 0,
         }
-        record["digest"] = _digest(record)
+        record["digest"] = content_id(msgspec.json.encode(list(record.values())))
+        record |= _written(row)
         broken = tuple(
-            _violation(row, exporter, one.rule, one.field, one.raw, model) for one in usage.broken
+            _violation(row, exporter, one.rule, one.field[:LONGEST_KEY], one.raw, model)
+            for one in usage.broken[:MOST_BUCKETS]
         )
         return Read(record, broken)
+
+    def _usage(self, row: Row, exporter: Exporter, metadata: Metadata) -> Usage:
+        if row.type != REQUEST_TYPE:
+            return Usage(Status.NONE, Why.NO_USAGE, exporter.contract)
+        where = self._objects[exporter.key]
+        whole = next((found for place in where if (found := metadata.at(place))), None)
+        return normalise(row.usageDetails or {}, exporter, usage_object=whole)
 
     def _place(self, found: Mapping[str, str | None]) -> dict[str, str | None]:
         """Where the engine is, as far as the row says; the cache joins it to its engines."""
@@ -154,7 +152,6 @@ class ObservationReader:
 
 def _identity(row: Row, trace_id: str) -> dict[str, Any]:
     """Which row it is, and its times."""
-    written = row.updatedAt or row.createdAt or row.endTime or row.startTime
     return {
         "observation_key": stable_id("observation", trace_id, row.id),
         "observation_id": row.id,
@@ -167,8 +164,14 @@ def _identity(row: Row, trace_id: str) -> dict[str, Any]:
         "synthetic_root": row.id == SYNTHETIC_ROOT + trace_id,
         "start_at": row.startTime,
         "first_token_at": row.completionStartTime,
+    }
+
+
+def _written(row: Row) -> dict[str, Any]:
+    """When it was written, which tells no two versions apart."""
+    return {
         "created_at": row.createdAt,
-        "updated_at": written,
+        "updated_at": row.updatedAt or row.createdAt or row.endTime or row.startTime,
         "first_start_at": row.startTime,
         "last_start_at": row.startTime,
     }
@@ -210,7 +213,7 @@ def _ending(
         estimate=usage.why is Why.ESTIMATE,
         finish_reason=finish_reason,
         output=usage.output,
-        max_tokens=_whole(parameters.get("max_tokens")),
+        max_tokens=_limit(parameters),
     )
     return {
         "end_at": end if later else None,
@@ -218,6 +221,12 @@ def _ending(
         "state_basis": done.basis.value,
         "error_kind": done.error_kind,
     }
+
+
+def _limit(parameters: Mapping[str, Any]) -> int | None:
+    """Tokens that all choices together may have."""
+    each, choices = _whole(parameters.get("max_tokens")), _whole(parameters.get("n"))
+    return each if each is None or choices is None else each * choices
 
 
 def _tokens(row: Row, usage: Usage) -> dict[str, Any]:
@@ -231,7 +240,7 @@ def _tokens(row: Row, usage: Usage) -> dict[str, Any]:
         "other_input": usage.other_input,
         "output": usage.output,
         "total": usage.total,
-        "raw_usage": _raw_usage(row.usageDetails),
+        "raw_usage": raw_usage(row.usageDetails),
     }
 
 
@@ -244,9 +253,7 @@ def newest(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         if other is None:
             found[key] = record
             continue
-        new, old = (
-            (record, other) if record["updated_at"] >= other["updated_at"] else (other, record)
-        )
+        new, old = (record, other) if _age(record) >= _age(other) else (other, record)
         found[key] = new | {
             "first_start_at": min(new["first_start_at"], old["first_start_at"]),
             "last_start_at": max(new["last_start_at"], old["last_start_at"]),
@@ -254,12 +261,8 @@ def newest(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _usage(row: Row, exporter: Exporter, metadata: Metadata) -> Usage:
-    if row.type != REQUEST_TYPE:
-        return Usage(Status.NONE, Why.NO_USAGE, exporter.contract)
-    where = places(exporter.usage_object)
-    whole = next((found for place in where if (found := metadata.at(place))), None)
-    return normalise(row.usageDetails or {}, exporter, usage_object=whole)
+def _age(record: dict[str, Any]) -> tuple[datetime, datetime]:
+    return record["updated_at"], record["start_at"]
 
 
 def _error_text(row: Row, metadata: Metadata) -> str:
@@ -273,18 +276,24 @@ def _parameters_of(row: Row) -> Mapping[str, Any]:
     """Sampling parameters; only two of them are looked at, and a prompt among them is not."""
     try:
         return _parameters.decode(row.modelParameters)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return {}
 
 
-def _model(row: Row, found: Mapping[str, str | None]) -> tuple[str | None, str | None]:
-    """Name of the served model, and who serves it: LiteLLM writes `provider/model`."""
+def _model(
+    row: Row, found: Mapping[str, str | None], exporter: Exporter
+) -> tuple[str | None, str | None]:
+    """Name of the served model, and who serves it.
+
+    LiteLLM writes `provider/model`. Elsewhere `openai/` is the owner of a model, and
+    a part of its name; where the provider stands apart, the name is whole.
+    """
     name = found.get("model") or row.model or row.providedModelName or None
     provider = found.get("provider")
-    if name is not None and "/" in name:
+    if name is not None and provider is None and "/" in name:
         first, rest = name.split("/", 1)
-        if first in (*OWN_PROVIDERS, *GENERIC_PROVIDERS):
-            name, provider = rest, provider or first
+        if first in OWN_PROVIDERS or (exporter.prefixed and first in GENERIC_PROVIDERS):
+            return rest, first
     return name, provider
 
 
@@ -320,41 +329,10 @@ def _prompt(row: Row) -> str | None:
 
 
 def _whole(value: object) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else None
-
-
-def raw_value(value: object) -> str:
-    """A value as it may be kept: numbers and short words whole, of the rest its kind.
-
-    >>> raw_value(1.0), raw_value("800"), raw_value("x" * 99)
-    ('1.0', '"800"', 'text of 99 characters')
-    """
-    if value is None or isinstance(value, bool | int | float):
-        return msgspec.json.encode(value).decode()
-    if isinstance(value, str):
-        short = len(value) <= LONGEST_RAW_VALUE
-        return msgspec.json.encode(value).decode() if short else f"text of {len(value)} characters"
-    return type(value).__name__
-
-
-def _raw_usage(usage: Mapping[str, Any] | None) -> str | None:
-    if not usage:
-        return None
-    pairs = [
-        f"{msgspec.json.encode(key[:64]).decode()}: {raw_value(value)}"
-        for key, value in list(usage.items())[:MOST_BUCKETS]
-    ]
-    return "{" + ", ".join(pairs) + "}"
-
-
-def _digest(record: Mapping[str, Any]) -> int:
-    """Tells two versions of a row apart; when it was written is no part of it."""
-    content = [value for name, value in record.items() if name not in WRITTEN]
-    return stable_id(msgspec.json.encode(content).decode())
+    """A small whole number, as such or as text."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 10:
+        return int(value)
+    return value if type(value) is int and abs(value) <= LARGEST_WHOLE else None
 
 
 def _violation(
@@ -376,27 +354,3 @@ def _violation(
         raw_value=raw_value(value),
         happened_at=row.startTime,
     )
-
-
-def _unreadable(raw: msgspec.Raw, error: Exception) -> Violation:
-    try:
-        known = _row_id.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        known = _RowId()
-    return Violation(
-        kind="observation",
-        record_id=short_text(known.id),
-        trace_id=short_text(known.traceId),
-        rule="unreadable_row",
-        field=_where(error),
-        raw_value=_words(error),
-    )
-
-
-def _where(error: Exception) -> str | None:
-    words = str(error)
-    return words.rsplit("`$.", 1)[1].rstrip("`") if "`$." in words else None
-
-
-def _words(error: Exception) -> str:
-    return str(error).split(" - at", 1)[0][:200]

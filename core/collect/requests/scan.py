@@ -25,6 +25,8 @@ LONGEST_SLICE_S = 7 * 86_400.0
 SHORTEST_SLICE_S = 1.0
 PAGES_A_SLICE = 20
 FEWEST_ROWS = 10
+MOST_OPEN = 200
+"""Scans begun; a server that needs more is broken."""
 
 Stretch = tuple[float, float]
 
@@ -39,11 +41,27 @@ class Scan(msgspec.Struct):
     cursor: str | None = None
     limit: int | None = None
     rows: int = 0
+    pages: int = 0
+    mark: str | None = None
+    """A cursor met before: to meet it again is to walk in a circle."""
 
     @property
     def length_s(self) -> float:
         """Length in seconds."""
         return self.end - self.start
+
+    def circles(self, after: str | None) -> bool:
+        """Note the next cursor; True when it leads back (Brent's way of finding a cycle)."""
+        self.pages += 1
+        if after is not None and after == self.mark:
+            return True
+        if self.pages.bit_count() == 1:
+            self.mark = after
+        return False
+
+    def restart(self, limit: int | None = None) -> None:
+        """Begin again with the first page."""
+        self.cursor, self.limit, self.pages, self.mark, self.rows = None, limit, 0, None, 0
 
 
 class KindState(msgspec.Struct):
@@ -62,6 +80,14 @@ class KindState(msgspec.Struct):
     last_head_at: float | None = None
     open: list[Scan] = []
     rows_per_s: float | None = None
+    feed: str | None = None
+
+    def speak(self, feed: str) -> None:
+        """Begin open scans again when they are read from another list: cursors are its own."""
+        if self.feed is not None and self.feed != feed:
+            for scan in self.open:
+                scan.restart()
+        self.feed = feed
 
     def plan(self, now: float, *, late_s: float, head_every_s: float, page: int, most: int) -> None:
         """Open the scans to read next, at most so many for sweep and backfill together."""
@@ -111,11 +137,14 @@ class KindState(msgspec.Struct):
         return True
 
     def split(self, scan: Scan) -> bool:
-        """Make a scan that was too heavy lighter; False when it is as light as can be."""
-        if scan.length_s > SHORTEST_SLICE_S:
+        """Make a scan that was too heavy lighter; False when it is as light as can be.
+
+        Its halves stand in its place: where even the lightest fails, few requests tell so.
+        """
+        if scan.length_s > SHORTEST_SLICE_S and len(self.open) < MOST_OPEN:
             middle = (scan.start + scan.end) / 2
-            self.open.remove(scan)
-            self.open += [
+            place = self.open.index(scan)
+            self.open[place : place + 1] = [
                 Scan(scan.part, middle, scan.end, scan.began_at, limit=scan.limit),
                 Scan(scan.part, scan.start, middle, scan.began_at, limit=scan.limit),
             ]
@@ -123,7 +152,7 @@ class KindState(msgspec.Struct):
         limit = scan.limit if scan.limit is not None else FEWEST_ROWS * 16
         if limit <= FEWEST_ROWS:
             return False
-        scan.limit, scan.cursor = limit // 2, None
+        scan.restart(limit // 2)
         return True
 
     def _slice_s(self, page: int) -> float:

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from core.collect.requests.metadata import Metadata, places, short_text
-from core.collect.requests.observations import raw_value
+from core.collect.requests.metadata import Metadata, places
+from core.collect.requests.raw_values import raw_value
+from core.collect.requests.unreadable import Instant, decoded
 from core.collect.requests.violations import Violation
 from core.domain.evaluations import Evaluation, Evaluators, Level
 from core.domain.records import stable_id
@@ -27,24 +28,20 @@ class Row(msgspec.Struct):
 
     id: str
     name: str
-    timestamp: datetime
+    timestamp: Instant
     dataType: str  # noqa: N815
     value: Any = None
     stringValue: Any = None  # noqa: N815
     source: str | None = None
     environment: str | None = None
-    createdAt: datetime | None = None  # noqa: N815
-    updatedAt: datetime | None = None  # noqa: N815
+    createdAt: Instant | None = None  # noqa: N815
+    updatedAt: Instant | None = None  # noqa: N815
     configId: str | None = None  # noqa: N815
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
     subject: _Subject | None = None
     traceId: str | None = None  # noqa: N815
     observationId: str | None = None  # noqa: N815
     sessionId: str | None = None  # noqa: N815
-
-
-class _RowId(msgspec.Struct):
-    id: Any = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,6 @@ class ReadScore:
 
 
 _row = msgspec.json.Decoder(Row)
-_row_id = msgspec.json.Decoder(_RowId)
 
 
 class ScoreReader:
@@ -66,12 +62,11 @@ class ScoreReader:
         self._evaluators = evaluators
         self._keys = {key: places([key])[0] for key in evaluators.metadata_keys}
 
-    def read(self, raw: msgspec.Raw, seen_at: datetime) -> ReadScore:
+    def read(self, raw: msgspec.Raw, seen_at: datetime | None) -> ReadScore:
         """One row; a row that cannot be read is a violation with its id."""
-        try:
-            row = _row.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return ReadScore(None, (_unreadable(raw, error),))
+        row = decoded(_row, raw, "score")
+        if isinstance(row, Violation):
+            return ReadScore(None, (row,))
         if not self._wanted(row):
             return ReadScore(None)
         level, subject = _subject(row)
@@ -96,7 +91,7 @@ class ScoreReader:
         }
         record["digest"] = stable_id(msgspec.json.encode(list(record.values())).decode())
         record["updated_at"] = row.updatedAt or row.createdAt or row.timestamp
-        record["seen_at"] = seen_at
+        record["seen_at"] = seen_at if seen_at is not None else record["updated_at"]
         return ReadScore(record, tuple(_violations(row, evaluation)))
 
     def _wanted(self, row: Row) -> bool:
@@ -106,7 +101,9 @@ class ScoreReader:
 
     def _evaluation(self, row: Row) -> Evaluation:
         metadata = Metadata(row.metadata, ())
-        text = row.stringValue if row.dataType == "CATEGORICAL" else None
+        text = row.stringValue
+        if row.dataType != "CATEGORICAL" and row.value is not None:
+            text = None
         return self._evaluators.evaluation(
             row.name,
             data_type=row.dataType,
@@ -121,9 +118,13 @@ def newest_scores(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for record in records:
         other = found.get(record["score_id"])
-        if other is None or record["updated_at"] >= other["updated_at"]:
+        if other is None or _age(record) >= _age(other):
             found[record["score_id"]] = record
     return list(found.values())
+
+
+def _age(record: dict[str, Any]) -> tuple[datetime, datetime]:
+    return record["updated_at"], record["scored_at"]
 
 
 def _subject(row: Row) -> tuple[Level, dict[str, str | None]]:
@@ -156,16 +157,3 @@ def _violations(row: Row, evaluation: Evaluation) -> Iterable[Violation]:
             raw_value=raw_value(value),
             happened_at=row.timestamp,
         )
-
-
-def _unreadable(raw: msgspec.Raw, error: Exception) -> Violation:
-    try:
-        known = short_text(_row_id.decode(raw).id)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        known = None
-    return Violation(
-        kind="score",
-        record_id=known,
-        rule="unreadable_row",
-        raw_value=str(error).split(" - at", 1)[0][:200],
-    )

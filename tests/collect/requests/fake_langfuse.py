@@ -13,6 +13,8 @@ from typing import Any
 
 import httpx
 
+from core.sources.versions import at_least
+
 HTML = "<!DOCTYPE html><html><body>404: This page could not be found.</body></html>"
 NEEDS_V4 = (
     "The observations v2 API is only available in a Langfuse v4 write mode. "
@@ -22,6 +24,7 @@ EVENTS_ONLY = (
     "This endpoint is not available on deployments running in Langfuse v4 events_only mode. "
     "Learn more about Langfuse v4 at: https://langfuse.com/docs/v4"
 )
+SINCE = {"/v2/observations": (3, 133), "/v3/scores": (3, 179)}
 Fault = Callable[[httpx.Request], httpx.Response | None]
 
 
@@ -89,11 +92,13 @@ class FakeLangfuse(httpx.BaseTransport):
     scores: list[dict[str, Any]] = field(default_factory=list)
     version: str = "4.16.0"
     mode: str = "events_only"
-    """events_only, dual, legacy (v4 server, old tables), old (v3 server before v2)."""
+    """events_only, dual, legacy (v4 server, old tables), old (v3 server, preview off)."""
     fault: Fault | None = None
     asked: list[httpx.Request] = field(default_factory=list)
     sessions: dict[str, str] = field(default_factory=dict)
     """Session by trace, for the list of traces of v1."""
+    most: int = 1000
+    """Rows of a page at most: servers drop odd rows, and pages come out short."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer one request."""
@@ -128,8 +133,10 @@ class FakeLangfuse(httpx.BaseTransport):
         html = httpx.Response(404, text=HTML, headers={"content-type": "text/html"})
         newer, older = path in ("/v2/observations", "/v3/scores"), not path.startswith("/v")
         older = older or path == "/v2/scores"
-        if self.mode == "old" and newer:
+        if self.mode == "old" and newer and not at_least(self.version, SINCE[path]):
             return html
+        if self.mode == "old" and path == "/v2/observations":
+            return httpx.Response(404, json={"message": NEEDS_V4, "error": "LangfuseNotFoundError"})
         if self.mode == "legacy" and path == "/v2/observations":
             return httpx.Response(404, json={"message": NEEDS_V4, "error": "LangfuseNotFoundError"})
         if self.mode == "events_only" and older:
@@ -151,6 +158,7 @@ class FakeLangfuse(httpx.BaseTransport):
         if cursor := query.get("cursor"):
             last = tuple(json.loads(base64.b64decode(cursor))["last"])
             found = [row for row in found if _place(row, column) < last]
+        limit = min(limit, self.most)
         page, meta = found[:limit], {}
         if len(found) > limit:
             place = json.dumps({"last": _place(page[-1], column)})
@@ -163,6 +171,7 @@ class FakeLangfuse(httpx.BaseTransport):
         limit, page = int(query.get("limit", "50")), int(query.get("page", "1"))
         if limit > 100:
             return httpx.Response(400, json={"message": "Invalid request data", "error": []})
+        limit = min(limit, self.most)
         found = self._matching(rows, column, word, query)
         meta = {
             "page": page,
@@ -171,8 +180,9 @@ class FakeLangfuse(httpx.BaseTransport):
             "totalPages": -(-len(found) // limit),
         }
         shown = found[(page - 1) * limit : page * limit]
-        old = [{k: v for k, v in row.items() if k != "sessionId"} for row in shown]
-        return httpx.Response(200, json={"data": old if word else shown, "meta": meta})
+        traces = "subject" not in shown[0] and not word if shown else True
+        old = shown if traces else [_as_v1(row) if word else _as_v2(row) for row in shown]
+        return httpx.Response(200, json={"data": old, "meta": meta})
 
     def _matching(
         self, rows: Sequence[dict[str, Any]], column: str, word: str, query: httpx.QueryParams
@@ -204,7 +214,7 @@ class FakeLangfuse(httpx.BaseTransport):
     def _one(self, observation_id: str) -> httpx.Response:
         for row in self.observations:
             if row["id"] == observation_id:
-                return httpx.Response(200, json=row)
+                return httpx.Response(200, json=_as_v1(row))
         message = {"message": "Observation not found", "error": "LangfuseNotFoundError"}
         return httpx.Response(404, json=message)
 
@@ -215,6 +225,39 @@ def _shown(row: dict[str, Any], query: httpx.QueryParams) -> dict[str, Any]:
     hidden = set() if "io" in groups or "subject" in groups else {"input", "output"}
     hidden |= set() if "metadata" in groups or "subject" in groups else {"metadata"}
     return {key: value for key, value in row.items() if key not in hidden}
+
+
+def _as_v1(row: dict[str, Any]) -> dict[str, Any]:
+    """As v1 shows an observation: no session, scopes nested, always with its texts."""
+    texts = {"input": "in", "output": "out"}
+    old = texts | {k: v for k, v in row.items() if k != "sessionId"}
+    if isinstance(row.get("metadata"), dict):
+        nested: dict[str, Any] = {}
+        for key, value in row["metadata"].items():
+            first, _, rest = key.partition(".")
+            if rest:
+                nested.setdefault(first, {})[rest] = value
+            else:
+                nested[key] = value
+        old["metadata"] = nested
+    return old
+
+
+def _as_v2(row: dict[str, Any]) -> dict[str, Any]:
+    """As v2 shows a score: a column for each kind of subject, words beside numbers."""
+    old = {k: v for k, v in row.items() if k not in ("subject", "value")}
+    about, value = row["subject"], row["value"]
+    old |= {"traceId": about.get("traceId"), "observationId": None, "sessionId": None}
+    old[f"{about['kind']}Id"] = about["id"]
+    if row["dataType"] == "BOOLEAN":
+        old |= {"value": int(value), "stringValue": str(value)}
+    elif row["dataType"] == "CATEGORICAL":
+        old |= {"value": 0, "stringValue": value}
+    elif row["dataType"] == "NUMERIC":
+        old |= {"value": value, "stringValue": None}
+    else:
+        old |= {"stringValue": value}
+    return old
 
 
 def _place(row: dict[str, Any], column: str) -> tuple[str, str, str]:
