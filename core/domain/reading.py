@@ -19,6 +19,7 @@ class Reason(StrEnum):
     CACHING_OFF = "caching_off"
     NO_ENGINE = "no_engine"
     NOT_CONNECTED = "not_connected"
+    NOT_MEASURED = "not_measured"
     CONTRACT_ERROR = "contract_error"
 
 
