@@ -12,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core import format as fmt
 from core import runtime
-from core.cache.store import Store
 from core.catalogue import METRICS, Metric
 from core.charts import TimeAxis, short_list
 from core.domain.reading import QUIET_REASONS, Reading
@@ -21,12 +20,12 @@ from core.errors import DashboardError
 from core.messages import say
 from core.named_queries import cache_queries, prometheus_queries, render_promql
 from core.ui.scope_bar import current_scope, refresh_every, scope_bar
-from core.ui.style import STYLE, escaped
+from core.ui.style import STYLE, escaped, plain
 from core.views.fleet import Fleet
 from core.views.sums import Inflated
 
 View = TypeVar("View")
-Build = Callable[[Store, Scope, float], View]
+Build = Callable[..., View]
 TICK_S = 5
 FRESH_S = 90.0
 SILENT_S = 60.0
@@ -62,15 +61,15 @@ def frame() -> None:
         scope_bar()
 
 
-def view(build: Build[View]) -> View:
-    """The view of a page for the scope in the URL.
+def view(build: Build[View], *about: str) -> View:
+    """The view of a page for the scope in the URL, and for what else the page is about.
 
-    Built once for all sessions that look at the same scope, the same data and
-    the same few seconds.
+    `build` is called with the store, the scope, the time, and `about`. Built once for
+    all sessions that look at the same of these, the same data and the same few seconds.
     """
     tick = time.time() // TICK_S * TICK_S
     version = runtime.running().store.version
-    built: View = _view(build.__module__, current_scope(), version, tick, build)
+    built: View = _view(build.__module__, current_scope(), version, tick, about, build)
     return built
 
 
@@ -80,9 +79,10 @@ def _view(
     scope: Scope,
     version: int,  # noqa: ARG001 - a key
     tick: float,
+    about: tuple[str, ...],
     _build: Build[Any],
 ) -> Any:
-    return _build(runtime.running().store, scope, tick)
+    return _build(runtime.running().store, scope, tick, *about)
 
 
 def time_axis(fleet: Fleet) -> TimeAxis:
@@ -240,8 +240,4 @@ def chart(key: str, figure: go.Figure, reading: Reading | None = None) -> None:
 
 def _plain(text: str, *, bold: bool = False) -> str:
     """Text from outside as Markdown that means nothing but itself."""
-    if bold:
-        return text
-    for mark in "\\`*_{}[]<>#|~$:":
-        text = text.replace(mark, "\\" + mark)
-    return text
+    return text if bold else plain(text)
