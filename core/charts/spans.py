@@ -42,9 +42,11 @@ def rectangles(
     *,
     lanes: float,
     axes: tuple[str, str],
-    shown: bool = True,
 ) -> None:
-    """Filled stretches of one look, `lanes` high to both sides, and their words on hover."""
+    """Filled stretches of one look, `lanes` high to both sides, and their words on hover.
+
+    The legend names each look once.
+    """
     if not spans:
         return
     x: list[datetime | None] = []
@@ -68,7 +70,7 @@ def rectangles(
             fillcolor=FAINT if look.hatched else _faded(look.colour, look.opacity),
             fillpattern=pattern if look.hatched else None,
             name=look.name,
-            showlegend=shown,
+            showlegend=all(trace.name != look.name for trace in figure.data),
             hoverinfo="skip",
         )
     )

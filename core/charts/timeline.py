@@ -17,7 +17,7 @@ from core.charts.palette import COLOURS, UNKNOWN
 from core.charts.spans import Look, Span, rectangles
 from core.domain.scope import MINUTE_S
 from core.domain.windows import Preempt
-from core.messages import say
+from core.messages import named, say
 from core.views.engine_windows import EngineWindows
 from core.views.one_request import Bar, OneRequest
 
@@ -27,6 +27,8 @@ MOST_TEXTS = 8
 """So many windows still have room for their state in words."""
 PADDING = 0.03
 SHORTEST_S = 0.5
+EDGE = "rgba(255,255,255,0.9)"
+"""Between two filled windows side by side."""
 BAND = "rgba(155,114,232,0.22)"
 
 
@@ -40,9 +42,10 @@ def timeline(axis: TimeAxis, one: OneRequest) -> go.Figure:
     plot = height - TOP_PX
     _observations(figure, axis, one.bars, bottom=1 - upper / plot)
     if engine is not None:
+        heights = ((AXIS_PX + lower - TITLE_PX) / plot, AXIS_PX / plot)
         _engine_rows(figure, axis, engine, plot=plot)
-        _request_band(figure, axis, one, top=(lower + AXIS_PX) / plot, bottom=AXIS_PX / plot)
-        _levers(figure, axis, engine, top=(lower + AXIS_PX) / plot, bottom=AXIS_PX / plot)
+        _request_band(figure, axis, one, heights)
+        _levers(figure, axis, engine, heights)
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 8, "t": TOP_PX, "b": 0},
@@ -79,7 +82,7 @@ def _observations(figure: go.Figure, axis: TimeAxis, bars: Sequence[Bar], bottom
         xaxis={
             "range": [axis.at(first - pad), axis.at(right)],
             "type": "date",
-            "title": {"text": say("timeline.time_request", zone=axis.zone_name)},
+            "title": {"text": say("timeline.time_request", zone=axis.zone_name), "standoff": 4},
             "showgrid": True,
         },
         yaxis={
@@ -119,7 +122,7 @@ def _parts(bar: Bar, right: float) -> list[tuple[str, float, float]]:
 
 
 def _words(bar: Bar) -> str:
-    parts = [bar_name(bar), say(f"completion.{bar.state}")]
+    parts = [bar_name(bar), plain_text(named("completion.", bar.state))]
     if bar.first_token_at is not None:
         parts.append(say("timeline.first", after=fmt.seconds(bar.first_token_at - bar.start_at)))
     if bar.end_at is not None:
@@ -152,7 +155,7 @@ def _engine_rows(figure: go.Figure, axis: TimeAxis, engine: EngineWindows, *, pl
             "range": [axis.at(window.start), axis.at(window.end)],
             "type": "date",
             "anchor": "y4",
-            "title": {"text": say("timeline.time_engine", zone=axis.zone_name)},
+            "title": {"text": say("timeline.time_engine", zone=axis.zone_name), "standoff": 4},
             "showgrid": False,
         }
     )
@@ -212,18 +215,34 @@ def _minutes(
         )
     )
     lost = [
-        Span(top / 2, t, t + MINUTE_S, say("cell.unknown"))
-        for t, value in zip(engine.starts, values, strict=True)
-        if value is None and t < engine.context.until
+        Span(top / 2, start, end, say("cell.unknown"))
+        for start, end in _without(engine.starts, values, engine.context.until)
     ]
     look = Look(say("legend.unknown"), UNKNOWN, hatched=True)
-    rectangles(figure, axis, lost, look, lanes=top / 2, axes=("x2", yaxis), shown=False)
+    rectangles(figure, axis, lost, look, lanes=top / 2, axes=("x2", yaxis))
+
+
+def _without(
+    starts: Sequence[int], values: Sequence[float | None], until: float
+) -> list[tuple[int, int]]:
+    """Runs of minutes without a value, of those that can be known.
+
+    >>> _without([0, 60, 120, 180], [None, None, 1.0, None], 400.0)
+    [(0, 120), (180, 240)]
+    """
+    runs: list[tuple[int, int]] = []
+    for start, value in zip(starts, values, strict=True):
+        if value is not None or start >= until:
+            continue
+        begun = runs.pop()[0] if runs and runs[-1][1] == start else start
+        runs.append((begun, start + MINUTE_S))
+    return runs
 
 
 def _strip(figure: go.Figure, axis: TimeAxis, engine: EngineWindows) -> None:
     orange, slate = COLOURS[Concept.PREEMPTION], COLOURS[Concept.COMPUTED]
     looks = {
-        Preempt.ONE: Look(say("timeline.preempt_1"), orange),
+        Preempt.ONE: Look(say("timeline.preempt_1"), orange, outline=EDGE),
         Preempt.ZERO: Look(say("timeline.preempt_0"), slate, 0.18, outline=slate),
         Preempt.UNKNOWN: Look(say("timeline.preempt_unknown"), UNKNOWN, hatched=True),
     }
@@ -248,14 +267,15 @@ def _strip(figure: go.Figure, axis: TimeAxis, engine: EngineWindows) -> None:
                 yref="y4",
                 text=str(one.state),
                 showarrow=False,
-                font={"size": 12},
+                font={"size": 13, "color": "#FFFFFF"} if one.state is Preempt.ONE else {"size": 12},
             )
 
 
 def _request_band(
-    figure: go.Figure, axis: TimeAxis, one: OneRequest, *, top: float, bottom: float
+    figure: go.Figure, axis: TimeAxis, one: OneRequest, heights: tuple[float, float]
 ) -> None:
     """Where the request lies in the engine's time."""
+    top, bottom = heights
     start, end = one.request.start_at, one.request.end_at
     figure.add_shape(
         type="rect",
@@ -271,9 +291,10 @@ def _request_band(
 
 
 def _levers(
-    figure: go.Figure, axis: TimeAxis, engine: EngineWindows, *, top: float, bottom: float
+    figure: go.Figure, axis: TimeAxis, engine: EngineWindows, heights: tuple[float, float]
 ) -> None:
     """A line per change in the engine's time, with the letter that the list repeats."""
+    top, bottom = heights
     changes = engine.context.changes
     for letter, mark in zip(lever_letters(changes), changes, strict=True):
         at = axis.at(mark.at)
@@ -293,7 +314,7 @@ def _levers(
             xref="x2",
             yref="paper",
             xanchor="left",
-            yanchor="top",
+            yanchor="bottom",
             text=letter,
             hovertext=lever_words(mark),
             showarrow=False,

@@ -37,8 +37,10 @@ def engine_part(view: RequestView, one: OneRequest) -> None:
     if not engine.engines:
         lines([say("request.no_engine")])
         return
+    said, *explained = _exposure(engine)
+    lines([said], "pw-found")
     reading_tiles(engine.minutes, engine.readings)
-    lines([*_minutes(view, engine), *_exposure(engine), *_clocks(view, engine)])
+    lines([*_minutes(view, engine), *explained, *_clocks(view, engine)])
     if len(engine.engines) > 1:
         _engines_table(engine)
     if engine.context.changes:

@@ -8,14 +8,14 @@ from core import format as fmt
 from core import runtime
 from core.charts import short_list
 from core.domain.lookup import trace_address
-from core.messages import TEXTS, say
+from core.messages import named, say
 from core.ui.frame import time_axis
 from core.ui.lookup import request_link
 from core.ui.style import escaped
 from core.ui.tables import Cell, Column, table
 from core.ui.tiles import reading_tiles
 from core.views.fleet import Fleet
-from core.views.one_request import OneRequest, Request
+from core.views.one_request import Attempt, OneRequest, Request
 from core.views.request import RequestView
 
 VERSIONS = (
@@ -35,14 +35,6 @@ def lines(texts: Sequence[str], kind: str = "pw-line") -> None:
     body = "".join(f"<div>{escaped(text)}</div>" for text in texts)
     if body:
         st.html(f'<div class="{kind}">{body}</div>')
-
-
-def named(topic: str, value: str | None) -> str:
-    """Words for a value of a known topic; a value without words stands for itself."""
-    if value is None:
-        return say("cell.unknown")
-    key = f"{topic}{value}"
-    return say(key) if key in TEXTS else value
 
 
 def found_line(view: RequestView) -> None:
@@ -213,11 +205,9 @@ def attempts_table(view: RequestView, one: OneRequest) -> None:
         Column(say("col.observation")),
         Column(say("col.start")),
         Column(say("col.duration"), numeric=True),
-        Column(say("col.state")),
-        Column(say("col.basis"), wide=True),
+        Column(say("col.state"), wide=True),
         Column(say("col.error")),
         Column(say("col.engine")),
-        Column(say("col.attribution")),
         Column(say("col.cached_ratio"), numeric=True),
         Column(say("col.cached_input"), numeric=True),
         Column(say("col.input"), numeric=True),
@@ -229,11 +219,13 @@ def attempts_table(view: RequestView, one: OneRequest) -> None:
             request_link(a.observation_id),
             fmt.clock(a.start_at, zone, day=True),
             None if a.end_at is None else fmt.seconds(a.end_at - a.start_at),
-            named("completion.", a.state),
-            named("basis.", a.state_basis),
+            say(
+                "cell.state",
+                state=named("completion.", a.state),
+                basis=named("basis.", a.state_basis),
+            ),
             say("table.none") if a.error_kind is None else named("errorkind.", a.error_kind),
-            a.where,
-            named("attribution.", a.attribution),
+            None if a.where is None else _place(a),
             a.cached_ratio,
             tokens(a.cached_ratio.numerator),
             tokens(a.cached_ratio.denominator),
@@ -243,6 +235,13 @@ def attempts_table(view: RequestView, one: OneRequest) -> None:
     ]
     table("attempts", columns, rows)
     lines([say("request.lower_bound")])
+
+
+def _place(attempt: Attempt) -> str:
+    """Where an attempt ran, and how narrowly that is known."""
+    return say(
+        "cell.place", place=attempt.where, attribution=named("attribution.", attempt.attribution)
+    )
 
 
 def tokens(value: float | None) -> int | None:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core import format as fmt
-from core.messages import say
+from core.messages import named, say
 from core.ui.frame import heading, time_axis
 from core.ui.lookup import held_words, request_link
-from core.ui.request import gap_words, lines, named, tokens
+from core.ui.request import gap_words, lines, tokens
 from core.ui.style import escaped
 from core.ui.tables import Cell, Column, table
 from core.views.request import MOST_ROWS, RequestLine, RequestView, TurnLine

@@ -9,7 +9,7 @@ START = T0 + 130.0
 """When an ordinary request starts: in the third minute of what is written by hand."""
 
 
-def observation(name: str, *, start: float = START, **more: Any) -> dict[str, Any]:
+def observation(name: str, /, *, start: float = START, **more: Any) -> dict[str, Any]:
     """One complete, streamed, measured request of turn `trace-<name>`; `more` changes it.
 
     A time is seconds since the epoch; None leaves it out.
