@@ -363,8 +363,8 @@ TEXTS: dict[str, str] = {
     "request.skew": "Clock difference of {source}: {skew}.",
     "request.changes": "What changed around it",
     "request.attempts": "Attempts of this request",
-    "request.lower_bound": "Attempts seen are a lower bound: a gateway may leave fewer rows than "
-    "it made attempts.",
+    "request.lower_bound": "Attempts seen (within a day of it) are a lower bound: a gateway may "
+    "leave fewer rows than it made attempts.",
     "request.scores": "Scores",
     "request.no_scores": "No score of this observation, its trace or its session is in the cache.",
     "request.score_levels": "Levels are kept apart: a score of the trace or the session is not a "

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from core.cache.store import Row, Store
 from core.domain.ratios import ratio_of_sums
@@ -17,6 +18,8 @@ MOST_ATTEMPTS = 50
 MOST_OBSERVATIONS = 200
 MOST_BARS = 24
 MOST_SCORES = 200
+DAY_S = 86_400
+"""Attempts and observations are looked for within a day of the request."""
 BUCKET = re.compile(r'("(?:[^"\\]|\\.)*"): ("(?:[^"\\]|\\.)*"|[^,}]*)')
 
 
@@ -172,9 +175,11 @@ class OneRequest:
     unknown: tuple[Unknown, ...]
 
 
-def one_request(store: Store, key: int, *, engines_known: bool, now: float) -> OneRequest | None:
-    """Read one request by its key; `engines_known` says whether any engine is connected."""
-    rows = store.read("request_by_key", {"key": key})
+def one_request(
+    store: Store, key: int, start_at: float, *, engines_known: bool, now: float
+) -> OneRequest | None:
+    """Read one request by its key and start; `engines_known`: whether any engine is connected."""
+    rows = store.read("request_by_key", {"key": key} | _around(start_at, 1))
     if not rows:
         return None
     request = Request(*rows[0])
@@ -183,9 +188,10 @@ def one_request(store: Store, key: int, *, engines_known: bool, now: float) -> O
         "trace_id": request.trace_id,
         "session_id": request.session_id,
     }
-    tried = store.read("attempts", {"logical_id": request.logical_id, "most": MOST_ATTEMPTS})
+    day = _around(start_at, DAY_S)
+    tried = store.read("attempts", day | {"logical_id": request.logical_id, "most": MOST_ATTEMPTS})
     near = store.read(
-        "trace_observations", {"trace_id": request.trace_id, "most": MOST_OBSERVATIONS}
+        "trace_observations", day | {"trace_id": request.trace_id, "most": MOST_OBSERVATIONS}
     )
     bars, hidden = _bars(key, tried, near)
     ratio = cached_ratio(request)
@@ -206,6 +212,12 @@ def one_request(store: Store, key: int, *, engines_known: bool, now: float) -> O
         engine=engine,
         unknown=unknowns(_facts(request, engine)),
     )
+
+
+def _around(start_at: float, reach_s: int) -> dict[str, datetime]:
+    """A period around a start, as queries take it."""
+    low, high = start_at - reach_s, start_at + reach_s
+    return {"start": datetime.fromtimestamp(low, UTC), "end": datetime.fromtimestamp(high, UTC)}
 
 
 def cached_ratio(row: Row | Request) -> Reading:

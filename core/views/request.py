@@ -102,23 +102,27 @@ def build(store: Store, scope: Scope, now: float, wanted: str = "") -> RequestVi
     fleet = load_fleet(store, scope, now)
     sources = tuple(SourceState(*row) for row in store.read("source_states", {}))
     rows = store.read("id_matches", {"id": wanted, "most": MOST_ROWS}) if wanted else []
-    key = _one_of(rows)
+    chosen = _one_of(rows)
     engines_known = fleet.prometheus is not None or bool(store.read("scope_choices", {}))
-    one = None if key is None else one_request(store, key, engines_known=engines_known, now=now)
+    one = None
+    if chosen is not None:
+        one = one_request(
+            store, chosen.observation_key, chosen.start_at, engines_known=engines_known, now=now
+        )
     return RequestView(
         fleet=fleet,
         sources=sources,
         connected=any(one.source == REQUEST_SOURCE for one in sources),
         held=_held(store) if not rows else Held(0, None, None),
         matched=rows[0].matched if rows else None,
-        elsewhere=_elsewhere(rows, key),
+        elsewhere=_elsewhere(rows, chosen),
         one=one,
         several=_several(store, wanted, rows) if rows and one is None else None,
         recent=_recent(store, scope, fleet) if not wanted else (),
     )
 
 
-def _one_of(rows: Sequence[Row]) -> int | None:
+def _one_of(rows: Sequence[Row]) -> Row | None:
     """The one request that an id names: its last attempt, where there are several.
 
     An id of a trace or a session with one request in it names that request too. An id
@@ -129,16 +133,16 @@ def _one_of(rows: Sequence[Row]) -> int | None:
     if not asked:
         return None
     if rows[0].matched == "observation" or len({row.logical_id for row in asked}) == 1:
-        return int(asked[0].observation_key)
+        return asked[0]
     return None
 
 
-def _elsewhere(rows: Sequence[Row], key: int | None) -> tuple[str, ...]:
+def _elsewhere(rows: Sequence[Row], chosen: Row | None) -> tuple[str, ...]:
     """Other traces in which the same observation id stands."""
     named = [row for row in rows if row.matched == "observation"]
-    if key is None:
+    if chosen is None:
         return ()
-    return tuple(sorted({row.trace_id for row in named if row.observation_key != key}))
+    return tuple(sorted({row.trace_id for row in named if row.trace_id != chosen.trace_id}))
 
 
 def _several(store: Store, wanted: str, rows: Sequence[Row]) -> Several:

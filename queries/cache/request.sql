@@ -1,6 +1,6 @@
 -- name: id_matches
 -- params: id varchar, most bigint
--- returns: rank count, matched text, observation_key key, observation_id text, trace_id text, session_id text, logical_id text, type text, found count
+-- returns: rank count, matched text, observation_key key, observation_id text, trace_id text, session_id text, logical_id text, type text, start_at s, found count
 -- One row per observation that an id names, of whatever type, by the narrowest kind of
 -- id first, then newest first. found counts all of them, those beyond `most` too.
 select case when observation_id = $id then 1 when gateway_request_id = $id then 2
@@ -13,7 +13,7 @@ select case when observation_id = $id then 1 when gateway_request_id = $id then 
             when logical_id = $id then 'logical'
             when trace_id = $id then 'trace' else 'session' end as matched,
        observation_key, observation_id, trace_id, session_id, logical_id, type,
-       count(*) over () as found
+       epoch(start_at) as start_at, count(*) over () as found
 from observations
 where not synthetic_root
   and (observation_id = $id or gateway_request_id = $id or response_id = $id
@@ -77,10 +77,11 @@ group by exporter
 order by exporter
 
 -- name: request_by_key
--- params: key bigint
+-- params: key bigint, start timestamptz, end timestamptz
 -- returns: observation_id text, trace_id text, project_id text, environment text, name text, session_id text, turn_id text, exporter text, logical_id text, gateway_request_id text, response_id text, client_request_id text, start_at s, end_at s, first_token_at s, first_start_at s, last_start_at s, model text, requested_model text, address text, cluster text, namespace text, pod text, engine text, engine_id key, attribution text, arm text, task_type text, template_version text, tokenizer_revision text, engine_revision text, state text, state_basis text, error_kind text, choices count, usage_status text, usage_reason text, contract text, cached_scope text, total_input tokens, cached_input tokens, cache_write_input tokens, other_input tokens, output tokens, total tokens, raw_usage text, revisions count, updated_at s
 -- metrics: cached_ratio
--- One row: everything the cache holds about one request (generation).
+-- One row: everything the cache holds about one request (generation), which starts in
+-- the given period: of a long history only that stretch is looked at.
 select observation_id, trace_id, project_id, environment, name, session_id, turn_id, exporter,
        logical_id, gateway_request_id, response_id, client_request_id,
        epoch(start_at) as start_at, epoch(end_at) as end_at,
@@ -92,32 +93,34 @@ select observation_id, trace_id, project_id, environment, name, session_id, turn
        cache_write_input, other_input, output, total, raw_usage, revisions,
        epoch(updated_at) as updated_at
 from requests
-where observation_key = $key
+where observation_key = $key and start_at >= $start and start_at < $end
 order by observation_id
 
 -- name: attempts
--- params: logical_id varchar, most bigint
+-- params: logical_id varchar, most bigint, start timestamptz, end timestamptz
 -- returns: observation_key key, observation_id text, trace_id text, attempt count, start_at s, end_at s, first_token_at s, state text, state_basis text, error_kind text, cluster text, namespace text, pod text, engine text, address text, attribution text, usage_status text, usage_reason text, total_input tokens, cached_input tokens, output tokens, exporter text
--- One row per attempt seen of one logical request, by start. A gateway may have made more.
+-- One row per attempt seen of one logical request that starts in a period, by start. A
+-- gateway may have made more.
 select observation_key, observation_id, trace_id, attempt, epoch(start_at) as start_at,
        epoch(end_at) as end_at, epoch(first_token_at) as first_token_at, state, state_basis,
        error_kind, cluster, namespace, pod, engine, address, attribution, usage_status,
        usage_reason, total_input, cached_input, output, exporter
 from requests
-where logical_id = $logical_id
+where logical_id = $logical_id and start_at >= $start and start_at < $end
 order by start_at, observation_key
 limit $most
 
 -- name: trace_observations
--- params: trace_id varchar, most bigint
+-- params: trace_id varchar, most bigint, start timestamptz, end timestamptz
 -- returns: observation_key key, observation_id text, type text, name text, logical_id text, start_at s, end_at s, first_token_at s, state text, found count
--- One row per observation of one trace, of whatever type, by start. found counts all of
--- them, those beyond `most` too. Roots that Langfuse made up are left out.
+-- One row per observation of one trace that starts in a period, of whatever type, by
+-- start. found counts all of them, those beyond `most` too. Roots that Langfuse made up are left out.
 select observation_key, observation_id, type, name, logical_id, epoch(start_at) as start_at,
        epoch(end_at) as end_at, epoch(first_token_at) as first_token_at, state,
        count(*) over () as found
 from observations
-where trace_id = $trace_id and not synthetic_root
+where trace_id = $trace_id and start_at >= $start and start_at < $end
+  and not synthetic_root
 order by start_at, observation_key
 limit $most
 

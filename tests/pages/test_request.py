@@ -9,7 +9,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import runtime
-from core.domain.unknowns import Unknown
 from core.messages import say
 from core.ui.lookup import ORDERS, request_url
 from core.views.request import MOST_ROWS
@@ -478,6 +477,17 @@ def test_the_id_survives_a_change_of_scope(put_real: Put, open_page: Open) -> No
     assert field(app).value == "a"
 
 
+def test_a_link_to_an_id_keeps_the_scope_of_the_session(put_real: Put, open_page: Open) -> None:
+    """A link without a scope shows its id in the scope that the session had."""
+    put_real({"observations": [observation("a")], **ENGINE.tables})
+    app = open_page("live", {"model": "small"})
+    app.query_params.clear()
+    app.query_params["id"] = "a"
+    ran(app.switch_page("pages/request.py").run())
+    assert app.query_params == {"model": "small", "id": "a"}
+    assert say("request.found", id="a") in text(app)
+
+
 @pytest.fixture
 def connected(put_real: Put, monkeypatch: pytest.MonkeyPatch) -> Put:
     """An app with a request source and a cache that holds one other request."""
@@ -624,12 +634,6 @@ def test_every_table_has_its_csv(put_real: Put, open_page: Open) -> None:
     app = open_id(open_page, "a")
     keys = [button.key for button in app.download_button]
     assert len(keys) == len(set(keys)) == len(tables(app))
-
-
-@pytest.mark.parametrize("item", Unknown)
-def test_everything_unknown_has_its_words(item: Unknown) -> None:
-    """Whatever cannot be known is said in a sentence."""
-    assert say(f"unknown.{item}").endswith(".")
 
 
 def test_links_between_pages_carry_the_id(real_home: Path, open_page: Open) -> None:
