@@ -7,7 +7,7 @@ window looks back over its own length. Its state is
 | state | when |
 |---|---|
 | 1 | an increase between neighbouring samples at most two scrape intervals apart |
-| unknown | else: no series, fewer than three samples, or an increase across a longer gap |
+| unknown | else: no series, fewer than three samples, a gap with an increase, not read yet |
 | 0 | else |
 
 An increase across a longer gap happened at some moment of the gap, so every window the
@@ -42,6 +42,7 @@ class Unsure(StrEnum):
     NO_SERIES = "no_series"
     FEW_SAMPLES = "few_samples"
     GAP = "gap"
+    NOT_OVER = "not_over"
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,12 @@ class PreemptWindow:
 
 
 def preempt_windows(
-    cells: Iterable[PreemptCell], *, start: float, end: float, window_s: int = WINDOW_S
+    cells: Iterable[PreemptCell],
+    *,
+    start: float,
+    end: float,
+    read_to: float | None = None,
+    window_s: int = WINDOW_S,
 ) -> tuple[PreemptWindow, ...]:
     """States of all windows that touch [start, end], of one engine.
 
@@ -108,6 +114,9 @@ def preempt_windows(
         after them in which a gap may end.
     start, end : float
         Seconds since the epoch.
+    read_to : float or None
+        Until when samples are there, seconds since the epoch: what ends later may still
+        turn out 1. None where nobody says.
     window_s : int
         Length of a window in seconds, whole minutes. It should hold several scrapes: a
         window with fewer than three samples is unknown.
@@ -125,15 +134,20 @@ def preempt_windows(
     known = list(cells)
     first = int(start // window_s) * window_s
     return tuple(
-        _window(known, begin, begin + window_s) for begin in range(first, int(end) + 1, window_s)
+        _window(known, begin, begin + window_s, read_to)
+        for begin in range(first, int(end) + 1, window_s)
     )
 
 
-def _window(cells: Sequence[PreemptCell], start: int, end: int) -> PreemptWindow:
+def _window(
+    cells: Sequence[PreemptCell], start: int, end: int, read_to: float | None
+) -> PreemptWindow:
     mine = [cell for cell in cells if start <= cell.minute < end]
     if any(cell.timed for cell in mine):
         return PreemptWindow(start, end, Preempt.ONE)
     why = _unsure(cells, mine, start, end)
+    if why is None and read_to is not None and read_to < end:
+        why = Unsure.NOT_OVER
     return PreemptWindow(start, end, Preempt.ZERO if why is None else Preempt.UNKNOWN, why)
 
 

@@ -206,7 +206,6 @@ def attempts_table(view: RequestView, one: OneRequest) -> None:
         Column(say("col.start")),
         Column(say("col.duration"), numeric=True),
         Column(say("col.state"), wide=True),
-        Column(say("col.error")),
         Column(say("col.engine")),
         Column(say("col.cached_ratio"), numeric=True),
         Column(say("col.cached_input"), numeric=True),
@@ -219,12 +218,7 @@ def attempts_table(view: RequestView, one: OneRequest) -> None:
             request_link(a.observation_id),
             fmt.clock(a.start_at, zone, day=True),
             None if a.end_at is None else fmt.seconds(a.end_at - a.start_at),
-            say(
-                "cell.state",
-                state=named("completion.", a.state),
-                basis=named("basis.", a.state_basis),
-            ),
-            say("table.none") if a.error_kind is None else named("errorkind.", a.error_kind),
+            _state(a),
             None if a.where is None else _place(a),
             a.cached_ratio,
             tokens(a.cached_ratio.numerator),
@@ -235,6 +229,14 @@ def attempts_table(view: RequestView, one: OneRequest) -> None:
     ]
     table("attempts", columns, rows)
     lines([say("request.lower_bound")])
+
+
+def _state(attempt: Attempt) -> str:
+    """How an attempt ended, with the kind of error, and what that was read from."""
+    state = named("completion.", attempt.state)
+    if attempt.error_kind is not None:
+        state = f"{state}, {named('errorkind.', attempt.error_kind)}"
+    return say("cell.state", state=state, basis=named("basis.", attempt.state_basis))
 
 
 def _place(attempt: Attempt) -> str:

@@ -146,9 +146,10 @@ def _windows(store: Store, fleet: Fleet) -> dict[int, tuple[PreemptWindow, ...]]
     cells: dict[int, list[PreemptCell]] = defaultdict(list)
     for row in store.read("preemption_cells", params):
         cells[row.engine_id].append(PreemptCell(*row[1:]))
+    read_to = None if fleet.prometheus is None else fleet.prometheus.read_to
     return {
         one.engine_id: preempt_windows(
-            cells[one.engine_id], start=stretch.start, end=stretch.end - 1
+            cells[one.engine_id], start=stretch.start, end=stretch.end - 1, read_to=read_to
         )
         for one in fleet.engines
     }

@@ -86,7 +86,6 @@ class Request:
 class Attempt:
     """One attempt seen of the logical request."""
 
-    key: int
     observation_id: str
     number: int | None
     start_at: float
@@ -97,7 +96,6 @@ class Attempt:
     where: str | None
     attribution: str
     cached_ratio: Reading
-    usage_reason: str | None
     output: int | None
 
 
@@ -135,10 +133,8 @@ class Score:
     status: str
     value: float | None
     label: str | None
-    data_type: str
     repeat: int | None
     inclusion_probability: float | None
-    source: str | None
     scored_at: float
     deleted_at: float | None
 
@@ -241,7 +237,14 @@ def raw_buckets(raw_usage: str | None) -> tuple[tuple[str, str], ...]:
     if raw_usage is None:
         return ()
     found = BUCKET.findall(raw_usage)
-    return tuple((str(json.loads(key)), value.strip()) for key, value in found)
+    return tuple((_unquoted(key), value.strip()) for key, value in found)
+
+
+def _unquoted(key: str) -> str:
+    try:
+        return str(json.loads(key))
+    except ValueError:
+        return key
 
 
 def where_it_ran(row: Row | Request) -> str | None:
@@ -254,7 +257,6 @@ def where_it_ran(row: Row | Request) -> str | None:
 
 def _attempt(row: Row) -> Attempt:
     return Attempt(
-        key=row.observation_key,
         observation_id=row.observation_id,
         number=row.attempt,
         start_at=row.start_at,
@@ -265,7 +267,6 @@ def _attempt(row: Row) -> Attempt:
         where=where_it_ran(row),
         attribution=row.attribution,
         cached_ratio=cached_ratio(row),
-        usage_reason=row.usage_reason,
         output=row.output,
     )
 

@@ -19,14 +19,12 @@ class RequestLine:
     """One request in a list."""
 
     observation_id: str
-    trace_id: str
     session_id: str | None
     turn_index: int | None
     start_at: float
     end_at: float | None
     model: str | None
     cached_ratio: Reading
-    usage_reason: str | None
     state: str
 
 
@@ -165,14 +163,12 @@ def _recent(store: Store, scope: Scope, fleet: Fleet) -> tuple[RequestLine, ...]
 def _line(row: Row) -> RequestLine:
     return RequestLine(
         observation_id=row.observation_id,
-        trace_id=row.trace_id,
         session_id=row.session_id,
         turn_index=row.turn_index,
         start_at=row.start_at,
         end_at=row.end_at,
         model=row.model,
         cached_ratio=cached_ratio(row),
-        usage_reason=row.usage_reason,
         state=row.state,
     )
 

@@ -1,6 +1,6 @@
 -- name: id_matches
 -- params: id varchar, most bigint
--- returns: rank count, matched text, observation_key key, observation_id text, trace_id text, session_id text, logical_id text, type text, start_at s, found count
+-- returns: rank count, matched text, observation_key key, trace_id text, logical_id text, type text, start_at s, found count
 -- One row per observation that an id names, of whatever type, by the narrowest kind of
 -- id first, then newest first. found counts all of them, those beyond `most` too.
 select case when observation_id = $id then 1 when gateway_request_id = $id then 2
@@ -12,8 +12,8 @@ select case when observation_id = $id then 1 when gateway_request_id = $id then 
             when client_request_id = $id then 'client_request'
             when logical_id = $id then 'logical'
             when trace_id = $id then 'trace' else 'session' end as matched,
-       observation_key, observation_id, trace_id, session_id, logical_id, type,
-       epoch(start_at) as start_at, count(*) over () as found
+       observation_key, trace_id, logical_id, type, epoch(start_at) as start_at,
+       count(*) over () as found
 from observations
 where not synthetic_root
   and (observation_id = $id or gateway_request_id = $id or response_id = $id
@@ -23,12 +23,12 @@ limit $most
 
 -- name: requests_of_id
 -- params: id varchar, most bigint
--- returns: observation_id text, trace_id text, session_id text, turn_index count, start_at s, end_at s, model text, total_input tokens, cached_input tokens, usage_status text, usage_reason text, state text
+-- returns: observation_id text, session_id text, turn_index count, start_at s, end_at s, model text, total_input tokens, cached_input tokens, usage_status text, state text
 -- One row per request (generation) of a trace, a session or a shared request id, newest
 -- first. turn_index counts from 0 and is null without a session.
-select r.observation_id, r.trace_id, r.session_id, t.turn_index,
+select r.observation_id, r.session_id, t.turn_index,
        epoch(r.start_at) as start_at, epoch(r.end_at) as end_at, r.model, r.total_input,
-       r.cached_input, r.usage_status, r.usage_reason, r.state
+       r.cached_input, r.usage_status, r.state
 from requests r
 left join turns t on t.session_id = r.session_id and t.turn_id = r.turn_id
 where r.observation_id = $id or r.gateway_request_id = $id or r.response_id = $id
@@ -50,11 +50,11 @@ limit $most
 
 -- name: recent_requests
 -- params: most bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
--- returns: observation_id text, trace_id text, session_id text, turn_index count, start_at s, end_at s, model text, total_input tokens, cached_input tokens, usage_status text, usage_reason text, state text
+-- returns: observation_id text, session_id text, turn_index count, start_at s, end_at s, model text, total_input tokens, cached_input tokens, usage_status text, state text
 -- One row per request (generation) in scope and window, newest first.
-select r.observation_id, r.trace_id, r.session_id, t.turn_index,
+select r.observation_id, r.session_id, t.turn_index,
        epoch(r.start_at) as start_at, epoch(r.end_at) as end_at, r.model, r.total_input,
-       r.cached_input, r.usage_status, r.usage_reason, r.state
+       r.cached_input, r.usage_status, r.state
 from requests r
 left join turns t on t.session_id = r.session_id and t.turn_id = r.turn_id
 where r.start_at >= $start and r.start_at < $end
@@ -98,13 +98,13 @@ order by observation_id
 
 -- name: attempts
 -- params: logical_id varchar, most bigint, start timestamptz, end timestamptz
--- returns: observation_key key, observation_id text, trace_id text, attempt count, start_at s, end_at s, first_token_at s, state text, state_basis text, error_kind text, cluster text, namespace text, pod text, engine text, address text, attribution text, usage_status text, usage_reason text, total_input tokens, cached_input tokens, output tokens, exporter text
+-- returns: observation_key key, observation_id text, attempt count, start_at s, end_at s, first_token_at s, state text, state_basis text, error_kind text, pod text, engine text, address text, attribution text, usage_status text, total_input tokens, cached_input tokens, output tokens
 -- One row per attempt seen of one logical request that starts in a period, by start. A
 -- gateway may have made more.
-select observation_key, observation_id, trace_id, attempt, epoch(start_at) as start_at,
+select observation_key, observation_id, attempt, epoch(start_at) as start_at,
        epoch(end_at) as end_at, epoch(first_token_at) as first_token_at, state, state_basis,
-       error_kind, cluster, namespace, pod, engine, address, attribution, usage_status,
-       usage_reason, total_input, cached_input, output, exporter
+       error_kind, pod, engine, address, attribution, usage_status, total_input,
+       cached_input, output
 from requests
 where logical_id = $logical_id and start_at >= $start and start_at < $end
 order by start_at, observation_key
@@ -112,11 +112,11 @@ limit $most
 
 -- name: trace_observations
 -- params: trace_id varchar, most bigint, start timestamptz, end timestamptz
--- returns: observation_key key, observation_id text, type text, name text, logical_id text, start_at s, end_at s, first_token_at s, state text, found count
+-- returns: observation_key key, type text, name text, start_at s, end_at s, first_token_at s, state text, found count
 -- One row per observation of one trace that starts in a period, of whatever type, by
 -- start. found counts all of them, those beyond `most` too. Roots that Langfuse made up are left out.
-select observation_key, observation_id, type, name, logical_id, epoch(start_at) as start_at,
-       epoch(end_at) as end_at, epoch(first_token_at) as first_token_at, state,
+select observation_key, type, name, epoch(start_at) as start_at, epoch(end_at) as end_at,
+       epoch(first_token_at) as first_token_at, state,
        count(*) over () as found
 from observations
 where trace_id = $trace_id and start_at >= $start and start_at < $end
@@ -141,11 +141,11 @@ order by turn_index
 
 -- name: scores_of_request
 -- params: observation_id varchar, trace_id varchar, session_id varchar, most bigint
--- returns: level text, name text, evaluator text, evaluator_version text, status text, value score, label text, data_type text, repeat count, inclusion_probability ratio, source text, scored_at s, deleted_at s
+-- returns: level text, name text, evaluator text, evaluator_version text, status text, value score, label text, repeat count, inclusion_probability ratio, scored_at s, deleted_at s
 -- One row per score of one observation, of its trace and of its session, each at its own
 -- level; none is copied from one level to another. Deleted ones are among them.
-select level, name, evaluator, evaluator_version, status, value, label, data_type, repeat,
-       inclusion_probability, source, epoch(scored_at) as scored_at,
+select level, name, evaluator, evaluator_version, status, value, label, repeat,
+       inclusion_probability, epoch(scored_at) as scored_at,
        epoch(deleted_at) as deleted_at
 from scores
 where (level = 'observation' and observation_id = $observation_id

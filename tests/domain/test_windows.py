@@ -93,6 +93,15 @@ def test_a_gap_does_not_undo_a_1() -> None:
     assert states(cells) == [ONE]
 
 
+def test_a_window_that_is_not_over_is_no_0() -> None:
+    """Until it is read to its end an event may still come; one that came stays."""
+    cells = [quiet(0), busy(60), quiet(300), quiet(360)]
+    found = preempt_windows(cells, start=0, end=599, read_to=420.0)
+    assert [(w.state, w.why) for w in found] == [(ONE, None), (UNKNOWN, Unsure.NOT_OVER)]
+    found = preempt_windows(cells, start=0, end=599, read_to=600.0)
+    assert [w.state for w in found] == [ONE, ZERO]
+
+
 def test_windows_lie_side_by_side_on_a_grid() -> None:
     """Every moment is in exactly one window, wherever the asked stretch begins."""
     windows = preempt_windows([], start=310, end=905)

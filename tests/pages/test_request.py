@@ -183,6 +183,17 @@ def test_a_quiet_engine_is_0_and_a_missing_counter_unknown(put_real: Put, open_p
     assert tiles(app)["Preemptions"].value == say("reason.not_exported")
 
 
+def test_what_is_not_read_yet_is_no_0(put_real: Put, open_page: Open) -> None:
+    """A quiet engine is 0 only once its windows are read to their end."""
+    still = WrittenEngine("still", per_minute={"num_preemptions": 0.0})
+    request = observation("a", pod="still", start=T0 + 400)
+    put_real(
+        with_engine(request, engines=(still,))
+        | source_row("following", checked=T0 + 420, read_to=at(T0 + 410))
+    )
+    assert say("exposure.engine_unknown") in text(open_id(open_page, "a"))
+
+
 def test_a_pool_is_called_a_pool(put_real: Put, open_page: Open) -> None:
     """Without a pod all engines of the model are shown, each in a row, and it is said."""
     other = WrittenEngine.sound("vllm-1")
@@ -338,14 +349,13 @@ def test_a_retry_is_two_attempts_of_one_request(put_real: Put, open_page: Open) 
     put_real({"observations": [failed, worked]})
     app = open_id(open_page, "call")
     assert say("request.found", id="try-2") in text(app)
-    rows = table(app, "Attempt", "Error")
+    rows = table(app, "Attempt", "Output tokens")
     assert [row["Observation"] for row in rows] == ["try-1", "try-2"]
-    assert [row["Attempt"] for row in rows] == ["1", "2 (number 2)"]
+    assert [row["Attempt"] for row in rows] == ["1", "2 (gateway: 2)"]
     assert [row["State"] for row in rows] == [
-        "error (its level says error)",
+        "error, timeout (its level says error)",
         "complete (by its finish reason)",
     ]
-    assert [row["Error"] for row in rows] == ["timeout", "none"]
     assert [row["Engine"] for row in rows] == ["vllm-0 (pod)", "vllm-1 (pod)"]
     assert rows[0]["Cached ratio"] == say("reason.not_measured")
     assert say("request.lower_bound") in text(app)
@@ -363,7 +373,7 @@ def test_an_unfinished_request_has_no_end(put_real: Put, open_page: Open) -> Non
     app = open_id(open_page, "a")
     assert say("exposure.engine_unknown") in text(app)
     assert say("unknown.end") in text(app)
-    assert table(app, "Attempt", "Error")[0]["Duration"] == say("cell.unknown")
+    assert table(app, "Attempt", "Output tokens")[0]["Duration"] == say("cell.unknown")
     assert say("timeline.open") in {trace.name for trace in charts(app)[0].data}
 
 
