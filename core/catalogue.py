@@ -273,6 +273,28 @@ _ENTRIES = (
         reference="Langfuse usageDetails contract",
     ),
     Metric(
+        key="cached_ratio",
+        label="Cached ratio of this request",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Cached input tokens of one request divided by its total input tokens.",
+        population="One request (generation) with a measured cached count.",
+        weighting="not at all: it is one request",
+        query="request_by_key",
+        numerator="cached input tokens",
+        denominator="input tokens",
+        unknown_when="its usage has no measured cached count, or breaks a contract",
+        caveats=(
+            "vLLM counts local and external KV together in a request's cached tokens.",
+            (
+                "Exactly 100 % is not ordinary local reuse: at least one token of a prompt is "
+                "always computed."
+            ),
+        ),
+        not_read_as="the engine hit ratio, or a sign of the answer's quality",
+        reference="Langfuse usageDetails contract",
+    ),
+    Metric(
         key="lookup_inflation",
         label="Lookups per prompt token",
         unit=Unit.FACTOR,

@@ -10,6 +10,7 @@ TEXTS: dict[str, str] = {
     "page.live": "Live",
     "page.hit_ratio": "Hit ratio",
     "page.data_health": "Data health",
+    "page.request": "Request",
     "demo.banner": "Synthetic data. A simulated fleet runs because no source is configured. "
     "Set PREFIXWATCH_PROMETHEUS_URL and start again to see your own.",
     # reasons
@@ -21,6 +22,7 @@ TEXTS: dict[str, str] = {
     "reason.caching_off": "caching off",
     "reason.no_engine": "no engine",
     "reason.not_connected": "not connected",
+    "reason.not_measured": "not measured",
     "reason.contract_error": "contract error",
     "why.no_traffic": "Nothing was counted below the line in this window, so there is no ratio.",
     "why.not_exported": "No engine in scope exports this metric. Data health lists the names seen.",
@@ -37,7 +39,6 @@ TEXTS: dict[str, str] = {
     "why.not_connected": "This source is not connected yet.",
     "why.contract_error": "The sums cannot be true (hits above lookups, or a negative increase). "
     "The number is withheld; see the engines named below.",
-    "reason.not_measured": "not measured",
     "reason.pod_only": "pod level only",
     "why.pod_only": "Requests name a pod that several engines share; which of them served them "
     "is not known.",
@@ -447,6 +448,272 @@ TEXTS: dict[str, str] = {
     "{status}.",
     "collector.off": "{source}: not started by this app (PREFIXWATCH_COLLECTOR=false); batches "
     "from elsewhere are merged.",
+    # request page: finding
+    "request.field": "Find a request by any of its ids",
+    "request.field_hint": "observation, trace, session, gateway, response, client or logical id",
+    "request.takes": "It takes an observation id, a trace id, a session id, the gateway's request "
+    "id (LiteLLM's call id), the response id of vLLM, a client's request id, a logical id, or the "
+    "address of a trace in Langfuse.",
+    "request.what": "Paste an id to see what the cache holds about one request (usage, turn, "
+    "attempts, engine, scores) and what nobody can know about it.",
+    "request.recent": "Newest requests in scope",
+    "request.no_recent": "No request in this scope and window; widen the range or clear a filter.",
+    "request.held": "The cache covers requests from {start} to {end}.",
+    "request.held_none": "The cache holds no requests yet.",
+    "request.not_cached": "{id} is not in the cache",
+    "request.too_long": "An id has at most {n} characters; this text has more, and is not "
+    "asked for.",
+    "request.not_connected": "No request source is connected, so it cannot be fetched. Set "
+    "PREFIXWATCH_LANGFUSE_URL, PREFIXWATCH_LANGFUSE_PUBLIC_KEY and "
+    "PREFIXWATCH_LANGFUSE_SECRET_KEY and start again.",
+    "request.fetch": "Fetch from Langfuse",
+    "request.waiting": "Asked the collector {waited} ago and waiting for its answer",
+    "request.cannot_order": "The request could not be asked for: {why}. Check the data folder.",
+    "request.not_found": "Not found, as of {asked}. {period}",
+    "request.found_not_here": "The collector reported at {asked} that it was found, but no row in "
+    "the cache has this id. Ask again, or see Data health for batches that were set aside.",
+    "request.period": "Searched from {start} to {end}.",
+    "request.no_period": "The collector did not say which time it searched.",
+    "request.failed": "Fetching failed: {detail}. See the sources on Data health, then ask again.",
+    "request.no_answer": "The collector did not answer within {wait}. Data health says whether it "
+    "is running; the order waits until it is.",
+    # request page: several
+    "request.several": "Found by {kind}: {n} observations",
+    "request.no_generation": "This observation is of type {type}, which is no request to a model. "
+    "Its trace:",
+    "request.capped": "Lists show the newest {most} rows.",
+    "request.turns": "Turns, newest first",
+    "request.requests": "Requests, newest first",
+    "request.none_in_trace": "No request to a model (GENERATION) is among them.",
+    "request.no_session": "no session",
+    # request page: one
+    "request.found": "Found: observation {id}",
+    "request.matched": "by {kind}",
+    "request.in_session": "in session {session}",
+    "request.in_no_session": "without a session",
+    "request.in_turn": ", turn {n} of {all}",
+    "request.elsewhere": "the same id also stands in other traces ({traces}); shown is the newest",
+    "request.open": "Open in Langfuse",
+    "request.timeline": "Time line",
+    "request.raw": "Usage as received",
+    "request.normalised": "Usage normalised",
+    "request.verdict": "Verdict",
+    "request.no_usage": "The row came without usage.",
+    "request.all_cached": "Exactly 100 %: not ordinary local reuse, since at least one token is "
+    "always computed.",
+    "request.turn": "Turn and gaps",
+    "request.what_a_turn_is": "A turn is one user turn of a session: one trace, unless the "
+    "exporter names another key. Tool calls, branches and retries are observations inside it.",
+    "request.no_turn": "The row names no session, so it has no place among turns and no gaps.",
+    "request.facts": "What the row says",
+    "request.several_starts": "This id came with several starts, from {first} to {last}; shown is "
+    "the newest row.",
+    "request.revised": "Changes of the row after it was first read: {n}; shown is the newest.",
+    "request.engine": "The engine while it ran",
+    "request.engines_not_connected": "Engines: not connected. Set PREFIXWATCH_PROMETHEUS_URL to "
+    "see the engine beside its requests.",
+    "request.place_said": "The row names {place}.",
+    "request.place_unknown": "The row names no engine.",
+    "request.no_engine": "No such engine is known from the time of this request, so its minutes "
+    "and windows are unknown.",
+    "request.minutes": "Numbers are of whole minutes, from {start} to {end}; other requests ran in "
+    "them too.",
+    "request.cut": "The request lasted longer than 6 h; of the engine, its first 6 h are shown.",
+    "request.interval": "Scrape interval: {interval}.",
+    "request.skew": "Clock difference of {source}: {skew}.",
+    "request.changes": "What changed around it",
+    "request.attempts": "Attempts of this request",
+    "request.lower_bound": "Attempts seen (within a day of it) are a lower bound: a gateway may "
+    "leave fewer rows than it made attempts.",
+    "request.scores": "Scores",
+    "request.no_scores": "No score of this observation, its trace or its session is in the cache.",
+    "request.score_levels": "Levels are kept apart: a score of the trace or the session is not a "
+    "score of this request.",
+    "request.unknown": "What cannot be known",
+    "request.left_open": "The row does not say: {names}.",
+    "place.engine": "It ran on {place}.",
+    "place.pod": "It ran on pod {place}, on one of its engine cores; nobody said on which. Shown "
+    "are all engines of that pod: {n}.",
+    "place.pool": "Nobody said which engine it ran on. Shown are all engines of model {model}: "
+    "{n} (pool-level).",
+    "place.nowhere": "Nobody said which engine or model it ran on.",
+    "exposure.engine_1": "Exposure 1: this engine preempted something while the request ran.",
+    "exposure.engine_0": "Exposure 0: this engine preempted nothing in the windows that the "
+    "request overlaps.",
+    "exposure.engine_unknown": "Exposure unknown: some of the request lies in a window without a "
+    "state.",
+    "exposure.pod_1": "Exposure 1, of the pod: one of its engines preempted something while the "
+    "request ran.",
+    "exposure.pod_0": "Exposure 0, of the pod: none of its engines preempted anything in the "
+    "windows that the request overlaps.",
+    "exposure.pod_unknown": "Exposure unknown, of the pod: some window of its engines has no "
+    "state.",
+    "exposure.pool_1": "Exposure 1, pool-level: one of these engines preempted something while "
+    "the request ran; nobody knows whether it was the one.",
+    "exposure.pool_0": "Exposure 0, pool-level: none of these engines preempted anything in the "
+    "windows that the request overlaps.",
+    "exposure.pool_unknown": "Exposure unknown, pool-level: some window of these engines has no "
+    "state.",
+    "exposure.rule": "Windows are 5 min long. 1 if any window it overlaps is 1; else unknown if "
+    "any is unknown or a part of it lies in none; else 0.",
+    "exposure.retrospective": "The last window reaches past the end of the request: it tells of "
+    "time after it too, and is retrospective.",
+    "unsure.no_series": "unknown: no counter of preemptions",
+    "unsure.few_samples": "unknown: fewer than three scrapes",
+    "unsure.not_over": "unknown: not read to its end yet",
+    "unsure.gap": "unknown: preempted at some moment of a gap between scrapes",
+    "timeline.attempt": "attempt {n}",
+    "timeline.before": "until the first token",
+    "timeline.after": "after the first token",
+    "timeline.whole": "first token unknown",
+    "timeline.other": "other observations",
+    "timeline.open": "no end recorded",
+    "timeline.first": "first token after {after}",
+    "timeline.kv": "KV usage, maximum of the minute (%)",
+    "timeline.waiting": "Waiting requests, mean of the minute",
+    "timeline.preempt": "Preemption windows of 5 min",
+    "timeline.preempt_1": "window 1: preempted",
+    "timeline.preempt_0": "window 0",
+    "timeline.preempt_unknown": "unknown",
+    "timeline.time_request": "time of the request ({zone})",
+    "timeline.time_engine": "time of the engine ({zone})",
+    "timeline.capped": "{n} more observations of this trace are not drawn.",
+    "timeline.litellm": "LiteLLM: a streamed row starts with the request, so failed attempts and "
+    "waits before it lie inside its bar; a row that was not streamed starts with its attempt.",
+    "timeline.whole_latency": "The first token of this row is its end: a call that was not "
+    "streamed carries its full latency there.",
+    # request page: words of the data
+    "matched.observation": "observation id",
+    "matched.gateway_request": "gateway request id",
+    "matched.response": "response id",
+    "matched.client_request": "client request id",
+    "matched.logical": "logical id",
+    "matched.trace": "trace id",
+    "matched.session": "session id",
+    "completion.complete": "complete",
+    "completion.truncated": "truncated",
+    "completion.error": "error",
+    "completion.cancelled": "cancelled",
+    "completion.unfinished": "unfinished",
+    "completion.unknown": "unknown",
+    "basis.level": "its level says error",
+    "basis.finish_reason": "by its finish reason",
+    "basis.max_tokens": "its output reached max_tokens (probable)",
+    "basis.estimate": "its usage is the gateway's own estimate",
+    "basis.no_end": "no end was given",
+    "basis.ended": "it ended, and nothing says otherwise",
+    "errorkind.cancelled": "cancelled",
+    "errorkind.timeout": "timeout",
+    "errorkind.rate_limit": "rate limit",
+    "errorkind.connection": "connection",
+    "errorkind.bad_request": "bad request",
+    "errorkind.auth": "authentication",
+    "errorkind.other": "other",
+    "attribution.engine": "engine",
+    "attribution.pod": "pod",
+    "attribution.pool": "pool",
+    "usage.measured": "Measured.",
+    "usage.unknown": "Unknown, which is not zero.",
+    "usage.violation": "Violation: the row breaks its contract, and no ratio is made of it.",
+    "usage.none": "No usage.",
+    "usagewhy.no_usage": "The row came without any usage.",
+    "usagewhy.no_input": "No input bucket was reported.",
+    "usagewhy.empty_input": "Its input is empty, so nothing can be cached.",
+    "usagewhy.not_reported": "The cached count was not reported.",
+    "usagewhy.zero_unproven": "Its cached count is 0, which this exporter also writes where "
+    "nothing was reported.",
+    "usagewhy.estimate": "The numbers are the gateway's own estimate of a call that broke off.",
+    "cachedscope.both": "local and external KV",
+    "cachedscope.provider": "the provider's cache",
+    "cachedscope.unknown": "unknown",
+    "bucket.total_input": "total input",
+    "bucket.cached_input": "cached",
+    "bucket.cache_write_input": "cache write",
+    "bucket.other_input": "other input",
+    "bucket.output": "output",
+    "bucket.total": "total",
+    "bucket.contract": "contract",
+    "bucket.cached_scope": "whose cache",
+    "idle.first_turn": "first turn of the session",
+    "idle.previous_unfinished": "the turn before has no end",
+    "idle.previous_overlaps": "the turn before was still running",
+    "turn.index": "Turn",
+    "turn.of": "{n} of {all} in the cache",
+    "turn.start": "Start",
+    "turn.end": "End",
+    "turn.start_gap": "Start to start",
+    "turn.idle_gap": "Idle before",
+    "turn.observations": "Observations",
+    "turn.session": "Session",
+    "fact.model": "Model",
+    "fact.requested_model": "Requested model",
+    "fact.template_version": "Template version",
+    "fact.tokenizer_revision": "Tokenizer revision",
+    "fact.engine_revision": "Engine revision",
+    "fact.arm": "Arm",
+    "fact.task_type": "Task type",
+    "fact.exporter": "Exporter",
+    "fact.environment": "Environment",
+    "fact.name": "Name",
+    "fact.trace_id": "Trace",
+    "fact.logical_id": "Logical id",
+    "fact.gateway_request_id": "Gateway request id",
+    "fact.response_id": "Response id",
+    "fact.client_request_id": "Client request id",
+    "fact.choices": "Samples asked for (n)",
+    "fact.updated_at": "Row written",
+    "fact.revisions": "Changes after first read",
+    "evaluation.ok": "ok",
+    "evaluation.error": "evaluator error",
+    "unknown.no_engines": "What any engine did meanwhile: no engine source is connected.",
+    "unknown.engine": "Which engine answered it: nothing in the row says so.",
+    "unknown.core": "Which engine core of the pod answered it.",
+    "unknown.session": "To which session and turn it belongs: the row names no session.",
+    "unknown.cached": "How many of its input tokens were cached.",
+    "unknown.cached_scope": "Whose cache its cached tokens came from: the server behind this row "
+    "is not named.",
+    "unknown.local_or_external": "How many of its cached tokens came from local and how many from "
+    "external KV: they are counted together.",
+    "unknown.other_samples": "Usage of its other samples: with n above 1 a gateway records the "
+    "usage of one.",
+    "unknown.end": "When it ended, and so which windows it ran through.",
+    "unknown.no_first_token": "Its time to first token: none was recorded.",
+    "unknown.whole_latency": "Its time to first token: it was not streamed, and what stands there "
+    "is the full latency.",
+    "unknown.latency_parts": "How much of its time to first token went to failed attempts and "
+    "waiting at the gateway: a streamed row starts with the request.",
+    "unknown.attempts": "Whether there were more attempts than rows: retries may leave none.",
+    "unknown.exposure": "Whether the engine preempted anything while it ran: see its windows.",
+    "unknown.preempted": "Whether this request itself lost its blocks: the counter of preemptions "
+    "belongs to the engine.",
+    "unknown.evicted": "Whether a block of its prefix was evicted before: evictions are sampled "
+    "and carry no request id.",
+    "unknown.texts": "What was asked and answered: texts are never fetched.",
+    # request page: columns
+    "col.bucket": "Bucket",
+    "col.value": "Value",
+    "col.fact": "What",
+    "col.attempt": "Attempt",
+    "cell.attempt": "{n} (gateway: {number})",
+    "cell.state": "{state} ({basis})",
+    "cell.place": "{place} ({attribution})",
+    "col.observation": "Observation",
+    "col.start": "Start",
+    "col.duration": "Duration",
+    "col.cached_ratio": "Cached ratio",
+    "col.cached_input": "Cached tokens",
+    "col.input": "Input tokens",
+    "col.output": "Output tokens",
+    "col.exposure": "Exposure",
+    "col.session": "Session",
+    "col.turn": "Turn",
+    "col.trace": "Trace",
+    "col.score_level": "Level",
+    "col.status": "Status",
+    "col.repeat": "Repeat",
+    "col.probability": "Chosen with probability",
+    "cell.deleted": "deleted by {at}",
+    "cell.not_deleted": "no",
     # errors
     "error.retry": "Try again",
 }
@@ -459,3 +726,15 @@ def say(key: str, **values: object) -> str:
     '4 s ago'
     """
     return TEXTS[key].format(**values) if values else TEXTS[key]
+
+
+def named(topic: str, value: str | None) -> str:
+    """Words for a value that came with the data; one without words stands for itself.
+
+    >>> named("completion.", "complete"), named("completion.", "new"), named("completion.", None)
+    ('complete', 'new', 'unknown')
+    """
+    if value is None:
+        return say("cell.unknown")
+    key = f"{topic}{value}"
+    return TEXTS.get(key, value)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.cache.inbox import Inbox
+from core.cache.orders import Orders
 from core.cache.store import Store
 from core.config import Settings, load_settings
 from core.demo import is_over
@@ -57,6 +58,7 @@ class Runtime:
             shutil.rmtree(settings.home, ignore_errors=True)
         self.store = Store(settings.home / "cache.duckdb")
         self.inbox = Inbox(settings.home / "inbox")
+        self.orders = Orders(settings.home / "orders")
         if self.store.is_new:
             shutil.rmtree(settings.home / "collectors", ignore_errors=True)
         self.merge_trouble: str | None = None

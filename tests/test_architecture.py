@@ -23,6 +23,7 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_LINES_OF_A_PAGE = 60
 LONG_ON_PURPOSE = {
     "core/catalogue.py": "one entry a metric: it grows with what is measured, not with logic",
+    "core/messages.py": "one line a text: it grows with what is said, not with logic",
 }
 ARITHMETIC = (ast.BinOp, ast.AugAssign, ast.Compare)
 REDUCING = {"sum", "min", "max", "round", "abs", "sorted", "int", "float", "divmod", "pow"}

@@ -3,6 +3,7 @@
 Pages call these functions in order; nothing here computes a measured number.
 """
 
+from core.ui.engine_part import engine_heading, engine_part
 from core.ui.frame import (
     chart,
     frame,
@@ -27,43 +28,75 @@ from core.ui.health import (
     targets_table,
 )
 from core.ui.levers import changes_table, lever_form
+from core.ui.lookup import fetch, id_field, request_link, request_url
 from core.ui.notices import notices
 from core.ui.reconciliation import proxy_counters, reconciliation
+from core.ui.request import (
+    attempts_table,
+    facts_table,
+    found_line,
+    raw_usage_table,
+    scores_table,
+    timeline_notes,
+    turn_facts,
+    unknown_list,
+    usage_table,
+    usage_verdict,
+)
+from core.ui.request_lists import recent_requests, several_requests
 from core.ui.senders import evaluators_table, senders_table, violations_table
 from core.ui.tables import engines_table, groups_table, ttft_note
 from core.ui.tiles import reading_tiles, tiles
 
 __all__ = [
+    "attempts_table",
     "cache_line",
     "changes_table",
     "chart",
     "collector_lines",
     "coverage_table",
+    "engine_heading",
+    "engine_part",
     "engines_table",
     "evaluators_table",
     "exports_table",
+    "facts_table",
+    "fetch",
     "findings_table",
+    "found_line",
     "frame",
     "freshness",
     "grid",
     "groups_table",
     "heading",
     "health_notices",
+    "id_field",
     "lever_form",
     "log_table",
     "moving",
     "nothing_to_show",
     "notices",
     "proxy_counters",
+    "raw_usage_table",
     "reading_tiles",
+    "recent_requests",
     "reconciliation",
+    "request_link",
+    "request_url",
+    "scores_table",
     "senders_table",
+    "several_requests",
     "shown_errors",
     "sources_table",
     "targets_table",
     "tiles",
     "time_axis",
+    "timeline_notes",
     "ttft_note",
+    "turn_facts",
+    "unknown_list",
+    "usage_table",
+    "usage_verdict",
     "view",
     "violations_table",
 ]

@@ -12,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core import format as fmt
 from core import runtime
-from core.cache.store import Store
 from core.catalogue import INSTRUMENTS, METRICS, Metric
 from core.charts import TimeAxis
 from core.domain.reading import QUIET_REASONS, Reading
@@ -25,7 +24,7 @@ from core.ui.style import STYLE, escaped, plain
 from core.views.fleet import Fleet
 
 View = TypeVar("View")
-Build = Callable[[Store, Scope, float], View]
+Build = Callable[..., View]
 TICK_S = 5
 FRESH_S = 90.0
 
@@ -60,15 +59,15 @@ def frame() -> None:
         scope_bar()
 
 
-def view(build: Build[View]) -> View:
-    """The view of a page for the scope in the URL.
+def view(build: Build[View], *about: str) -> View:
+    """The view of a page for the scope in the URL, and for what else the page is about.
 
-    Built once for all sessions that look at the same scope, the same data and
-    the same few seconds.
+    `build` is called with the store, the scope, the time, and `about`. Built once for
+    all sessions that look at the same of these, the same data and the same few seconds.
     """
     tick = time.time() // TICK_S * TICK_S
     version = runtime.running().store.version
-    built: View = _view(build.__module__, current_scope(), version, tick, build)
+    built: View = _view(build.__module__, current_scope(), version, tick, about, build)
     return built
 
 
@@ -78,9 +77,10 @@ def _view(
     scope: Scope,
     version: int,  # noqa: ARG001 - a key
     tick: float,
+    about: tuple[str, ...],
     _build: Build[Any],
 ) -> Any:
-    return _build(runtime.running().store, scope, tick)
+    return _build(runtime.running().store, scope, tick, *about)
 
 
 def time_axis(fleet: Fleet) -> TimeAxis:

@@ -11,7 +11,16 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from core import runtime
-from core.domain.scope import RANGES, URL_NAMES, Compare, Scope, from_query, iso_minute, to_query
+from core.domain.scope import (
+    PAGE_NAMES,
+    RANGES,
+    URL_NAMES,
+    Compare,
+    Scope,
+    from_query,
+    iso_minute,
+    to_query,
+)
 from core.messages import say
 
 ALL = ""
@@ -160,14 +169,18 @@ def _query() -> dict[str, str]:
     return {name: st.query_params[name] for name in URL_NAMES if name in st.query_params}
 
 
+def _of_page() -> dict[str, str]:
+    return {name: st.query_params[name] for name in PAGE_NAMES if name in st.query_params}
+
+
 def _write(query: dict[str, str]) -> None:
     plain = to_query(from_query(query)[0])
     st.session_state[SAVED] = plain
-    st.query_params.from_dict(plain)
+    st.query_params.from_dict(plain | _of_page())
 
 
 def _restore() -> None:
     saved = st.session_state.get(SAVED)
     if not _query() and saved:
-        st.query_params.from_dict(saved)
+        st.query_params.from_dict(saved | _of_page())
     st.session_state[SAVED] = _query()

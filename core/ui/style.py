@@ -24,6 +24,10 @@ STYLE = """<style>
 .pw-tile .v.pw-hatch {font-size: 1.2rem; padding: .15rem .5rem; margin: .2rem 0;
   white-space: normal; font-weight: 600; line-height: 1.6;}
 .bad {outline: 2px solid #C81E1E;}
+.pw-line {font-size: .95rem; line-height: 1.55; overflow-wrap: anywhere;}
+.pw-found {font-size: 1.1rem; font-weight: 600; overflow-wrap: anywhere;}
+.pw-list > div {font-size: .95rem; line-height: 1.5; padding: .22rem 0 .22rem .8rem;
+  border-left: 3px solid rgba(128,128,128,.35); margin-bottom: .3rem; overflow-wrap: anywhere;}
 .pw-none {min-height: 180px; padding: 1.2rem; font-size: 1rem;}
 .pw-none .v {font-size: 1.2rem; font-weight: 600;}
 .pw-bar {height: 4px; background: rgba(128,128,128,.25); border-radius: 2px; margin-top: .45rem;}
@@ -37,6 +41,8 @@ STYLE = """<style>
   vertical-align: bottom; z-index: 1;}
 .pw-table td {padding: .3rem .5rem; border-bottom: 1px solid rgba(128,128,128,.18);
   vertical-align: top;}
+.pw-table a, .pw-table a:visited {color: inherit; text-decoration: underline;
+  text-underline-offset: 2px;}
 .pw-table .num {text-align: right;}
 .pw-table td.num {white-space: nowrap;}
 .pw-table td.nowrap {white-space: nowrap;}

@@ -2,8 +2,9 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote, urlencode
 
 import streamlit as st
 
@@ -25,7 +26,21 @@ class Link:
     url: str | None
 
 
-Cell = str | int | Reading | Link | None
+@dataclass(frozen=True)
+class PageLink:
+    """Text that leads to a page of this app, with the URL parameters of that page."""
+
+    text: str
+    page: str
+    query: Mapping[str, str]
+
+    @property
+    def url(self) -> str:
+        """Address below the app's own."""
+        return f"{quote(self.page, safe='')}?{urlencode(self.query)}"
+
+
+Cell = str | int | Reading | Link | PageLink | None
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,8 @@ def _cell(column: Column, cell: Cell) -> str:
         text = f'<span class="pw-hatch{" bad" if bad else ""}">&nbsp;{text}&nbsp;</span>'
     elif isinstance(cell, Link) and cell.url and cell.url.startswith(("https://", "http://")):
         text = f'<a href="{escaped(cell.url)}" target="_blank" rel="noopener noreferrer">{text}</a>'
+    elif isinstance(cell, PageLink):
+        text = f'<a href="{escaped(cell.url)}" target="_self">{text}</a>'
     return f'<td class="{kind}">{text}</td>'
 
 
@@ -83,7 +100,7 @@ def words(cell: Cell) -> str:
     """A cell as text; the heading carries a written-out unit."""
     if cell is None:
         return say("cell.unknown")
-    if isinstance(cell, Link):
+    if isinstance(cell, Link | PageLink):
         return cell.text
     if isinstance(cell, Reading):
         return fmt.split_unit(cell, fmt.reading(cell))[0]

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.browser.looking import Visit
 from tests.browser.started import CHROMIUM, CHROMIUM_ARGS, PATIENCE_S, StartedApp
 from tests.pages.homes import MINUTES, T0, Filled, Tables, WrittenEngine, at, put
+from tests.pages.written_requests import observation
 
 NewVisit = Callable[..., Visit]
 HOSTILE = """<img src=x onerror="window.ran=1"><b onclick=alert(1)>"'`**x**`$y$</b>"""
@@ -18,7 +19,7 @@ HOSTILE = """<img src=x onerror="window.ran=1"><b onclick=alert(1)>"'`**x**`$y$<
 
 
 def hostile_tables() -> Tables:
-    """An engine whose every label, and whose only change, would run if it could."""
+    """An engine and a request whose every text, and a change, would run if it could."""
     labels = {"model": HOSTILE, "namespace": HOSTILE, "cluster": HOSTILE}
     broken = {"prefix_cache_queries": 10.0, "prefix_cache_hits": 20.0}
     engine = WrittenEngine(HOSTILE, per_minute=broken, **labels).tables
@@ -32,7 +33,8 @@ def hostile_tables() -> Tables:
         "by_whom": HOSTILE,
         "link": f"javascript:{HOSTILE}",
     }
-    return engine | {"levers": [lever]}
+    texts = dict.fromkeys(("model", "session_id", "pod", "arm"), HOSTILE)
+    return engine | {"levers": [lever], "observations": [observation(HOSTILE, **texts)]}
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,16 @@ from core.views.data_health import DataHealthView
 from core.views.fleet import Fleet
 from core.views.hit_ratio import HitRatioView
 from core.views.live import LiveView
+from core.views.request import RequestView
 
 ROOT = Path(__file__).resolve().parents[2]
 UI = sorted((ROOT / "core" / "ui").glob("*.py"))
-VIEWS = {"live": LiveView, "hit_ratio": HitRatioView, "data_health": DataHealthView}
+VIEWS = {
+    "live": LiveView,
+    "hit_ratio": HitRatioView,
+    "data_health": DataHealthView,
+    "request": RequestView,
+}
 
 
 def used_of(view: type, files: list[Path]) -> set[str]:

@@ -26,6 +26,7 @@ from tests.pages.shown import charts, marks_on, ran, table, tables, text, tiles,
 
 PAGES = ("live", "hit_ratio", "data_health")
 NUMBERS = ("live", "hit_ratio")
+EVERY = (*PAGES, "request")
 SCOPE_BAR = ("cluster", "namespace", "model", "pod", "engine", "arm", "range", "compare")
 Put = Callable[..., None]
 
@@ -44,6 +45,7 @@ TITLES = {
         *("health.coverage", "health.names", "health.senders", "health.violations"),
         *("health.evaluators", "health.log", "health.cache"),
     ],
+    "request": ["request.recent"],
 }
 TILES = {
     "live": [
@@ -197,7 +199,7 @@ def test_a_dead_source_leaves_old_numbers_with_the_next_step(
         assert tiles(app)["Engine hit ratio"].value == "50.0 %"
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", EVERY)
 def test_a_silent_collector_is_noticed(
     put_real: Put, open_page: Open, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
@@ -215,7 +217,7 @@ def test_a_silent_collector_is_noticed(
     assert say("page.data_health") in warning.value
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", EVERY)
 def test_history_being_read_shows_how_far(put_real: Put, open_page: Open, page: str) -> None:
     """While the past is read, a bar says how much is done and how long it will take."""
     put_real(
@@ -406,7 +408,7 @@ def test_a_comparison_without_a_past_shows_none(put_real: Put, open_page: Open) 
     assert "pp" not in tile.words
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", EVERY)
 def test_a_held_cache_names_its_holder(
     demo_home: Path, filled: Filled, open_page: Open, page: str
 ) -> None:
@@ -432,7 +434,7 @@ def test_a_held_cache_names_its_holder(
     assert titles(app) == [say(key) for key in TITLES[page]]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", EVERY)
 def test_a_bad_setting_is_named(
     open_page: Open, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
@@ -497,7 +499,7 @@ def test_a_gone_engine_is_no_fresh_one(real_home: Path, open_page: Open) -> None
     assert table(app, "Engine", "Scrape")[0]["Scrape"].startswith("gone since")
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", EVERY)
 def test_a_cache_that_cannot_be_written_is_said(
     real_home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:

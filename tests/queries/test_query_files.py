@@ -35,6 +35,11 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     "bin_s": 60,
     "span_s": 60,
     "most": 10,
+    "key": 1,
+    "order_id": 1,
+    **dict.fromkeys(
+        ("id", "logical_id", "observation_id", "session_id", "trace_id", "turn_id"), "x"
+    ),
 }
 SCOPE = ("cluster", "namespace", "model", "pod", "engine")
 GATEWAY_SCOPE = SCOPE[:3]

@@ -11,9 +11,15 @@ import pytest
 
 from core import errors
 from core.catalogue import METRICS
+from core.domain.completion import Basis, State
+from core.domain.evaluations import Level, RecordStatus
+from core.domain.exporters import Contract
 from core.domain.levers import LeverKind
 from core.domain.reading import Reason
 from core.domain.scope import LABELS, RANGES, Compare
+from core.domain.unknowns import Unknown
+from core.domain.usage import Status, Why
+from core.domain.windows import Preempt, Unsure
 from core.messages import TEXTS, say
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,6 +135,16 @@ def kinds_of_source_errors() -> Iterator[str]:
         *(f"scope.{name}" for name in (*LABELS, "arm", "range", "compare", "from", "to")),
         *(f"state.{kind}" for kind in kinds_of_source_errors()),
         *(f"state.{state}" for state in ("following", "backfilling", "up", "down", "unknown")),
+        *(f"completion.{state}" for state in State),
+        *(f"basis.{basis}" for basis in Basis),
+        *(f"usage.{status}" for status in Status),
+        *(f"usagewhy.{why}" for why in Why),
+        *(f"contract.{contract}" for contract in Contract),
+        *(f"level.{level}" for level in Level if level is not Level.OTHER),
+        *(f"evaluation.{status}" for status in RecordStatus),
+        *(f"unknown.{item}" for item in Unknown),
+        *(f"unsure.{why}" for why in Unsure),
+        *(f"exposure.{w}_{p}" for w in ("engine", "pod", "pool") for p in Preempt),
         *(f"page.{path.stem}" for path in (ROOT / "pages").glob("*.py")),
     ],
 )
