@@ -44,6 +44,7 @@ TEXTS: dict[str, str] = {
     "is not known.",
     "why.not_measured": "No request in this window has a measured cached count. Data health says "
     "which senders report it, and the doctor what to switch on.",
+    "why.this_request": "This request carries no measured count of cached tokens.",
     "why.gateway": "Comes from requests recorded by the gateway. No request source is connected: "
     "set PREFIXWATCH_LANGFUSE_URL, ..._PUBLIC_KEY and ..._SECRET_KEY.",
     "coverage.reported": "{n} of {of} requests reported it",

@@ -14,7 +14,11 @@ from core.ui.style import escaped
 from core.views.fleet import Fleet
 from core.views.live import Tile
 
-OWN_REASON = {"gateway_cached_share": "why.gateway", "request_cached_ratio": "why.gateway"}
+OWN_REASON = {
+    ("gateway_cached_share", Reason.NOT_CONNECTED): "why.gateway",
+    ("request_cached_ratio", Reason.NOT_CONNECTED): "why.gateway",
+    ("cached_ratio", Reason.NOT_MEASURED): "why.this_request",
+}
 
 
 def tiles(fleet: Fleet, shown: Sequence[Tile]) -> None:
@@ -65,10 +69,8 @@ def _value(reading: Reading) -> str:
 def _why(reading: Reading) -> str:
     if reading.reason is None:
         return ""
-    own = OWN_REASON.get(reading.metric)
-    if own is not None and reading.reason is Reason.NOT_CONNECTED:
-        return say(own)
-    return say(f"why.{reading.reason}")
+    own = OWN_REASON.get((reading.metric, reading.reason))
+    return say(own if own is not None else f"why.{reading.reason}")
 
 
 def _change(fleet: Fleet, reading: Reading, change: float | None) -> str:
