@@ -1,6 +1,7 @@
 """A server that refuses, limits, lies or breaks off: told by name, nothing lost, no storm."""
 
 import json
+import time
 from typing import Any
 
 import httpx
@@ -330,8 +331,6 @@ def test_the_clocks_difference_is_read_in_utc(
     site: Rig, server: FakeLangfuse, monkeypatch: pytest.MonkeyPatch, zone: str
 ) -> None:
     """A Date header without a zone is UTC, also where the machine's own zone is another."""
-    import time
-
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     stamp = time.strftime(f"%a, %d %b %Y %H:%M:%S {zone}", time.gmtime()).strip()
