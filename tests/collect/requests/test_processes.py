@@ -67,7 +67,7 @@ def test_stopped_killed_limited_and_run_again(
         refusals: list[httpx.Request] = []
 
         def limited(request: httpx.Request) -> httpx.Response | None:
-            if len(refusals) < 2 and path_of(request) == "/v3/scores" and len(fake.asked) % 5 == 0:
+            if len(refusals) < 2 and path_of(request) == "/v3/scores":
                 refusals.append(request)
                 return httpx.Response(429, json={"message": "x"}, headers={"retry-after": "1"})
             return None
@@ -75,6 +75,7 @@ def test_stopped_killed_limited_and_run_again(
         fake.fault = limited
         served.delay_s = 0.0
         assert start(killed, served.url).wait(PATIENCE_S) == 0, (killed / "log").read_text()
+    assert len(refusals) == 2
     fake.fault = None
     quiet = langfuse_rig_of(fake, backfill_days=0.2)
     quiet.clock.now = time.time()
