@@ -103,7 +103,7 @@ def test_a_damaged_line_costs_one_row(site: Rig, tmp_path: Path) -> None:
         ("observations.parquet", b""),
         ("observations.parquet", b"PAR1 not really"),
         ("observations.csv.gz", b"no gzip"),
-        ("observations.jsonl.gz", gzip.compress(b"{}\n" * 99)[:-12]),
+        ("observations.jsonl.gz", gzip.compress(b"{}\n" * 99, mtime=0)[:-12]),
         ("observations.jsonl", b'{"id": "a\xff"}\n'),
         ("observations.csv", b'id,start_time\n"a\x00b",1\n'),
         ("observations.xml", b"<a/>"),
