@@ -3,6 +3,7 @@
 import json
 import logging
 
+import httpx
 import pytest
 
 from core.errors import (
@@ -12,7 +13,7 @@ from core.errors import (
     SourceMissing,
     SourceStatus,
 )
-from core.sources.langfuse import OBSERVATIONS_V1, OBSERVATIONS_V2, SCORES_V3
+from core.sources.langfuse import OBSERVATIONS_V1, OBSERVATIONS_V2, SCORES_V3, Feed
 from tests.recorded_langfuse import (
     GATEWAY,
     LANGFUSE,
@@ -105,7 +106,7 @@ class _Any(Replay):
     def __init__(self, one: Recording) -> None:
         super().__init__([one])
 
-    def handle_request(self, request):  # type: ignore[no-untyped-def]
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
         (one,) = self.known
         assert request.url.path == one.path
         return one.answer()
@@ -163,7 +164,7 @@ def test_a_recorded_scan_is_followed_to_its_end(
 
 
 @pytest.mark.parametrize("feed", [OBSERVATIONS_V2, SCORES_V3], ids=lambda feed: feed.key)
-def test_texts_are_never_asked_for(feed) -> None:  # type: ignore[no-untyped-def]
+def test_texts_are_never_asked_for(feed: Feed) -> None:
     """The field groups of what is read hold neither texts nor comments' authors."""
     groups = set(feed.params["fields"].split(","))
     assert "io" not in groups

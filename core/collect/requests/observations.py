@@ -41,9 +41,9 @@ class Row(msgspec.Struct, rename={"trace_id": "traceId"}):
     """The columns that are read; whatever else a row has is skipped unread."""
 
     id: str
-    trace_id: str | None
     startTime: Instant  # noqa: N815 - the API's own names
     type: str
+    trace_id: str | None = None
     updatedAt: Instant | None = None  # noqa: N815
     endTime: Instant | None = None  # noqa: N815
     completionStartTime: Instant | None = None  # noqa: N815

@@ -18,7 +18,7 @@ from core.collect.requests.follow import LangfuseCollector
 from core.collect.requests.scan import RequestState
 from core.collect.state import StateFile
 from core.sources.langfuse import LangfuseSource
-from tests.collect.requests.fake_langfuse import FakeLangfuse, observation, score
+from tests.collect.requests.fake_langfuse import observation, score
 from tests.recorded_langfuse import settings
 
 T0 = 1_790_000_000.0

@@ -1,7 +1,7 @@
 """A collector killed at any write and started again leaves the table of one quiet run."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
@@ -33,38 +33,31 @@ def hard_project(mode: str) -> FakeLangfuse:
     return FakeLangfuse(mode=mode, version=version, most=4, **made)
 
 
+class Dying:
+    """An inbox or a state file whose writing is the moment of death."""
+
+    def __init__(self, real: Any, *, done_first: bool) -> None:
+        self._real, self._done_first = real, done_first
+        self.load = getattr(real, "load", None)
+
+    def write(self, *given: Any) -> None:
+        if self._done_first:
+            self._real.write(*given)
+        raise KilledError
+
+    def save(self, *given: Any) -> None:
+        if self._done_first:
+            self._real.save(*given)
+        raise KilledError
+
+
 def mortal(rig: Rig, moment: str) -> LangfuseCollector:
     """A collector that dies at a moment of its first whole wave."""
-    collector = rig.collector()
-    write, save = rig.inbox.write, rig.state_file.save
-
-    def dies(done: Callable[..., Any], when: str, after: bool) -> Callable[..., Any]:
-        def call(*given: Any) -> Any:
-            if moment == when and not after:
-                raise KilledError
-            done(*given)
-            if moment == when:
-                raise KilledError
-
-        return call
-
-    collector.inbox = (
-        type("Dying", (), {"write": staticmethod(dies(write, "before the batch", after=False))})()
-        if moment == "before the batch"
-        else rig.inbox
-    )  # type: ignore[assignment]
-    if moment == "before the state":
-        collector.state_file = type(
-            "Dying",
-            (),
-            {"save": staticmethod(dies(save, moment, after=False)), "load": rig.state_file.load},
-        )()  # type: ignore[assignment]
-    if moment == "after the state":
-        collector.state_file = type(
-            "Dying",
-            (),
-            {"save": staticmethod(dies(save, moment, after=True)), "load": rig.state_file.load},
-        )()  # type: ignore[assignment]
+    collector: Any = rig.collector()
+    if moment == "before the batch":
+        collector.inbox = Dying(rig.inbox, done_first=False)
+    else:
+        collector.state_file = Dying(rig.state_file, done_first=moment == "after the state")
     return collector
 
 
