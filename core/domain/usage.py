@@ -301,6 +301,8 @@ def _given(
     raw: Mapping[str, object], exporter: Exporter
 ) -> tuple[dict[str, object], tuple[Broken, ...]]:
     """Buckets that have a value, with OpenAI's details one level down joined by a dot."""
+    if dict not in map(type, raw.values()):
+        return {key: value for key, value in raw.items() if value is not None}, ()
     given: dict[str, object] = {}
     twice: list[Broken] = []
     for key, value in raw.items():

@@ -215,10 +215,10 @@ def test_recorded_contracts_mean_what_was_sent() -> None:
 
 def test_a_prompt_among_the_parameters_is_not_kept() -> None:
     """Rows the proxy refused hold the prompt in modelParameters; nothing of it is recorded."""
-    secret = "a secret prompt"  # noqa: S105 - no password
-    parameters = {"messages": [{"content": secret}], "max_tokens": 3}
-    made = read(modelParameters=parameters, statusMessage=secret, level="ERROR", input=secret)
-    assert secret not in msgspec.json.encode(made.record).decode()
+    prompt = "what nobody may read"
+    parameters = {"messages": [{"content": prompt}], "max_tokens": 3}
+    made = read(modelParameters=parameters, statusMessage=prompt, level="ERROR", input=prompt)
+    assert prompt not in msgspec.json.encode(made.record).decode()
 
 
 # What metadata may be.
