@@ -158,7 +158,7 @@ class Langfuse:
     def _good(self, request: httpx.Request) -> httpx.Response:
         path, asked = request.url.path.removeprefix("/api/public/"), request.url.params
         if path in ("health", "projects"):
-            return httpx.Response(200, json=recorded(path)["body"])
+            return httpx.Response(200, json=recorded(f"dual/{path}")["body"])
         if path in ("v2/observations", "observations"):
             found = [row for row in self.rows if _inside(row, asked)]
             found = found[: int(asked["limit"])]

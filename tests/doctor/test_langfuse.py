@@ -74,7 +74,7 @@ def test_other_answers_say_what_they_are(
 
 
 @pytest.mark.parametrize(
-    ("status", "name"), [(401, "err_401_wrong_secret"), (403, "err_403_bearer_public_key")]
+    ("status", "name"), [(401, "dual/err_401_wrong_secret"), (403, "dual/err_403_bearer_public_key")]
 )
 def test_refused_keys_are_not_a_server_that_is_down(made: Langfuse, status: int, name: str) -> None:
     """Health needs no keys: it answers, and the keys are the one error."""
@@ -102,7 +102,7 @@ def test_version_and_project_are_named(made: Langfuse) -> None:
 def test_the_write_mode_is_told_by_the_lists_there_are(made: Langfuse) -> None:
     """`dual` has both generations, `events_only` the newer one alone."""
     examined(langfuse=made).says("langfuse_api", "observations_v2", "scores_v3", "dual")
-    made.refuse = refuse_with(404, "observations", name="err_404_events_only_v1")
+    made.refuse = refuse_with(404, "observations", name="events_only/v1_observations_page1")
     found = examined(langfuse=made)
     assert found.level("langfuse_api") is Level.OK
     found.says("langfuse_api", "events_only")
@@ -110,7 +110,7 @@ def test_the_write_mode_is_told_by_the_lists_there_are(made: Langfuse) -> None:
 
 def test_a_server_without_the_newer_lists_is_read_by_the_older(made: Langfuse) -> None:
     """Write mode `legacy`: v1 rows, sessions from traces, and texts that are dropped."""
-    made.refuse = refuse_with(404, "v2/observations", name="err_404_legacy_v2")
+    made.refuse = refuse_with(404, "v2/observations", name="legacy_mode/legacy_v2_observations")
     found = examined(langfuse=made)
     found.says("langfuse_api", "observations_v1", "without the newer lists")
     assert found.level("langfuse_api") is Level.OK
@@ -129,12 +129,12 @@ def test_an_old_version_is_told_from_a_mode(made: Langfuse) -> None:
 
 def test_an_announced_end_is_a_warning_only_where_it_is_read(made: Langfuse) -> None:
     """Langfuse Cloud announces the end of older lists; whoever reads the newer is not warned."""
-    cloud = refuse_with(200, "observations", name="cloud_v1_observations")
+    cloud = refuse_with(200, "observations", name="cloud_flag/cloudlike_v1_observations")
     made.refuse = cloud
     found = examined(langfuse=made)
     assert found.level("langfuse_api") is Level.OK
     found.says("langfuse_api", "Langfuse Cloud", "2026-11-16")
-    made.refuse = both(cloud, refuse_with(404, "v2/observations", name="err_404_legacy_v2"))
+    made.refuse = both(cloud, refuse_with(404, "v2/observations", name="legacy_mode/legacy_v2_observations"))
     found = examined(langfuse=made)
     assert found.level("langfuse_api") is Level.WARNING
     found.says("langfuse_api", "November 16, 2026", "Upgrade")
@@ -142,7 +142,7 @@ def test_an_announced_end_is_a_warning_only_where_it_is_read(made: Langfuse) -> 
 
 def test_a_limit_is_said_and_not_waited_for(made: Langfuse) -> None:
     """429 on the rows: a warning of its own, and what needs rows is unknown."""
-    made.refuse = refuse_with(429, "v2/observations", name="err_429_rate_limited")
+    made.refuse = refuse_with(429, "v2/observations", name="cloud_flag/cloudlike_429_v2_observations")
     found = examined(langfuse=made)
     assert found.wrong == [("langfuse_limits", "langfuse")]
     found.says("langfuse_limits", "429", "PREFIXWATCH_LANGFUSE_PARALLEL")
@@ -151,7 +151,7 @@ def test_a_limit_is_said_and_not_waited_for(made: Langfuse) -> None:
 
 def test_a_broken_database_leaves_the_rest(made: Langfuse) -> None:
     """Rows cannot be read, scores neither; server and keys are still found to be right."""
-    made.refuse = refuse_with(500, "v2/observations", name="err_500_database_down")
+    made.refuse = refuse_with(500, "v2/observations", name="dual/fault_chdown_v2_observations")
     found = examined(langfuse=made)
     assert found.wrong == []
     assert found.level("langfuse_keys") is Level.OK
