@@ -99,7 +99,10 @@ class RequestSums:
         return Reason.NOT_MEASURED if mine else Reason.NO_TRAFFIC
 
 
-def _reported(those: Sequence[Row], of: Sequence[Row]) -> Reported:
+def _reported(those: Sequence[Row], of: Sequence[Row]) -> Reported | None:
+    """How many of some requests carry it; nothing to say where there are none."""
+    if not of:
+        return None
     return Reported(sum(row.requests for row in those), sum(row.requests for row in of))
 
 

@@ -74,7 +74,8 @@ def test_other_answers_say_what_they_are(
 
 
 @pytest.mark.parametrize(
-    ("status", "name"), [(401, "dual/err_401_wrong_secret"), (403, "dual/err_403_bearer_public_key")]
+    ("status", "name"),
+    [(401, "dual/err_401_wrong_secret"), (403, "dual/err_403_bearer_public_key")],
 )
 def test_refused_keys_are_not_a_server_that_is_down(made: Langfuse, status: int, name: str) -> None:
     """Health needs no keys: it answers, and the keys are the one error."""
@@ -134,7 +135,9 @@ def test_an_announced_end_is_a_warning_only_where_it_is_read(made: Langfuse) -> 
     found = examined(langfuse=made)
     assert found.level("langfuse_api") is Level.OK
     found.says("langfuse_api", "Langfuse Cloud", "2026-11-16")
-    made.refuse = both(cloud, refuse_with(404, "v2/observations", name="legacy_mode/legacy_v2_observations"))
+    made.refuse = both(
+        cloud, refuse_with(404, "v2/observations", name="legacy_mode/legacy_v2_observations")
+    )
     found = examined(langfuse=made)
     assert found.level("langfuse_api") is Level.WARNING
     found.says("langfuse_api", "November 16, 2026", "Upgrade")
@@ -142,7 +145,9 @@ def test_an_announced_end_is_a_warning_only_where_it_is_read(made: Langfuse) -> 
 
 def test_a_limit_is_said_and_not_waited_for(made: Langfuse) -> None:
     """429 on the rows: a warning of its own, and what needs rows is unknown."""
-    made.refuse = refuse_with(429, "v2/observations", name="cloud_flag/cloudlike_429_v2_observations")
+    made.refuse = refuse_with(
+        429, "v2/observations", name="cloud_flag/cloudlike_429_v2_observations"
+    )
     found = examined(langfuse=made)
     assert found.wrong == [("langfuse_limits", "langfuse")]
     found.says("langfuse_limits", "429", "PREFIXWATCH_LANGFUSE_PARALLEL")
