@@ -125,7 +125,8 @@ def _requests(fleet: Fleet) -> str:
 
 def nothing_to_show(fleet: Fleet) -> bool:
     """Say why a page is empty; True when it is."""
-    if fleet.engines or fleet.newest_request_at is not None:
+    requests_alone = fleet.prometheus is None and fleet.newest_request_at is not None
+    if fleet.engines or requests_alone:
         return False
     never = fleet.prometheus is None or fleet.prometheus.read_to is None
     st.info(say("notice.empty") if never else say("notice.empty_scope"))

@@ -66,7 +66,8 @@ def scope_bar() -> None:
         ]
         found = [getattr(row, field) for row in fitting]
         if name == "model":
-            found += [row.model for row in requests]
+            served = {row.model_name for row in choices}
+            found += [row.model for row in requests if row.model not in served]
         with column:
             _select(name, _options(found, chosen), chosen or ALL)
     with columns[5]:

@@ -165,7 +165,11 @@ def _by_engine(fleet: Fleet, sums: CacheSums, requests: RequestSums) -> tuple[Gr
         say("table.pod_only"): requests.where(lambda r: r.engine_id is None and r.pod is not None),
         say("table.unattributed"): requests.where(lambda r: r.pod is None),
     }
-    rows += [_group(sums, found, name, None, set()) for name, found in apart.items() if found.rows]
+    for name, found in apart.items():
+        models = {row.model for row in found.rows}
+        if found.rows:
+            model = models.pop() if len(models) == 1 else None
+            rows.append(_group(sums, found, name, model, set()))
     return tuple(rows)
 
 

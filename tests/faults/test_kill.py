@@ -316,7 +316,7 @@ def test_a_collector_that_is_orphaned_at_birth_ends(site: Site, served: ServedPr
 import os, threading, time
 from core.config import load_settings
 from core.runtime import Supervisor
-supervisor = Supervisor(load_settings(), threading.Event())
+supervisor = Supervisor("prometheus", load_settings(), threading.Event())
 threading.Thread(target=supervisor.run, daemon=True).start()
 while supervisor.state.pid is None:
     time.sleep(0.001)

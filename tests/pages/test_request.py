@@ -288,8 +288,8 @@ def test_a_violation_is_named_and_gives_no_ratio(put_real: Put, open_page: Open)
     }
     put_real({"observations": [broken], "violations": [violation]})
     app = open_id(open_page, "a")
-    (row,) = table(app, "Rule", "Field")
-    assert row == {"Rule": say("rule.not_a_count"), "Field": "input", "Value": "-1"}
+    (row,) = table(app, say("col.rule"), "Field")
+    assert row == {say("col.rule"): say("rule.not_a_count"), "Field": "input", "Value": "-1"}
     tile = tiles(app)["Cached ratio of this request"]
     assert tile.bad
     assert tile.value == say("reason.contract_error")
