@@ -23,6 +23,7 @@ class Kind(StrEnum):
 
 
 HISTOGRAM_PARTS = ("_bucket", "_count", "_sum", "")
+SUMS_OF_A_HISTOGRAM = ("_count", "_sum")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Instrument:
     renamed: tuple[str, ...] = ()
     label: str | None = None
     gateway: bool = False
+    buckets: bool = True
+    """Whether a histogram's buckets are read, or its count and sum alone."""
 
     @property
     def series_names(self) -> tuple[str, ...]:
@@ -49,7 +52,8 @@ class Instrument:
         would show.
         """
         if self.kind is Kind.HISTOGRAM:
-            return tuple(f"{name}{part}" for name in self.names for part in HISTOGRAM_PARTS)
+            parts = HISTOGRAM_PARTS if self.buckets else SUMS_OF_A_HISTOGRAM
+            return tuple(f"{name}{part}" for name in self.names for part in parts)
         return self.names
 
 
@@ -60,6 +64,10 @@ def _counter(key: str, *, label: str | None = None, renamed: tuple[str, ...] = (
 
 def _gauge(key: str, *, label: str | None = None, renamed: tuple[str, ...] = ()) -> Instrument:
     return Instrument(key, Kind.GAUGE, (f"vllm:{key}",), renamed, label)
+
+
+def _histogram(key: str, *, buckets: bool = True) -> Instrument:
+    return Instrument(key, Kind.HISTOGRAM, (f"vllm:{key}",), buckets=buckets)
 
 
 def _gateway_counter(key: str, name: str) -> Instrument:
@@ -87,9 +95,15 @@ INSTRUMENTS: dict[str, Instrument] = {
         _gauge("num_requests_running"),
         _gauge("num_requests_waiting"),
         _gauge("num_requests_waiting_by_reason", label="reason"),
-        Instrument(
-            "time_to_first_token_seconds", Kind.HISTOGRAM, ("vllm:time_to_first_token_seconds",)
-        ),
+        _counter("prompt_tokens_cached_by_source", label="source"),
+        _counter("generation_tokens"),
+        _histogram("time_to_first_token_seconds"),
+        _histogram("kv_block_lifetime_seconds"),
+        _histogram("kv_block_idle_before_evict_seconds"),
+        _histogram("kv_block_reuse_gap_seconds"),
+        _histogram("request_num_preemptions"),
+        _histogram("request_prompt_tokens", buckets=False),
+        _histogram("request_prefill_kv_computed_tokens", buckets=False),
         Instrument("cache_config_info", Kind.INFO, ("vllm:cache_config_info",)),
         # Not `litellm_cached_tokens_metric` and not `litellm_cache_*`: those are the
         # proxy's own response cache.
