@@ -127,6 +127,9 @@ class Unit(StrEnum):
     SECONDS = "s"
     REQUESTS = "requests"
     EVENTS = "events"
+    WINDOWS = "windows"
+    EVENTS_PER_REQUEST = "events per request"
+    SCORE = "score"
 
 
 class Concept(StrEnum):
@@ -497,6 +500,198 @@ _ENTRIES = (
         promql="preemptions",
         caveats=("A cache reset that includes running requests counts too.",),
         not_read_as="a number of requests that suffered",
+    ),
+    Metric(
+        key="preempt_window",
+        label="Preemption window",
+        unit=Unit.WINDOWS,
+        concept=Concept.PREEMPTION,
+        definition="State of an engine over one window of fixed length: 1 when an increase of "
+        "the counter was seen between neighbouring scrapes at most two intervals apart, 0 when "
+        "none was and at least 90 % of the scrapes are there without a gap, unknown otherwise.",
+        population="Windows of engines in scope, side by side, counted from the epoch.",
+        weighting="by window",
+        query="preemption_strip",
+        instruments=("num_preemptions",),
+        promql="preempt_window",
+        unknown_when="the counter is absent, fewer than two scrapes or less than 90 % of them are "
+        "there, two of them are more than two intervals apart, or the window is not over",
+        caveats=(
+            "An increase belongs to the minute of its later scrape.",
+            (
+                "The PromQL shows the last window before its evaluation time, extrapolated, and "
+                "beside it the number of scrapes: 0 with scrapes missing is unknown here."
+            ),
+        ),
+        not_read_as="a number of requests that suffered",
+    ),
+    Metric(
+        key="request_exposure",
+        label="Exposure of requests",
+        unit=Unit.REQUESTS,
+        concept=Concept.PREEMPTION,
+        definition="What the engine of a request did in the windows that the request overlaps: 1 "
+        "if any of them is 1, else unknown if any is unknown or a part of the request lies in "
+        "none, else 0.",
+        population="Attempts that start in the page's window and scope.",
+        weighting="by attempt",
+        query="requests_by_exposure",
+        instruments=("num_preemptions",),
+        unknown_when="a window that it overlaps is unknown, it has no end, or no engine is known "
+        "from its time",
+        caveats=(
+            (
+                "Requests are widened on both sides by the clock difference of the sources and "
+                "one scrape interval."
+            ),
+            (
+                "Level: one engine where the row names it; any engine of the pod; or any engine "
+                "of the model, where nobody said more."
+            ),
+            "A window holds events before and after the request too: the use is retrospective.",
+        ),
+        not_read_as="what happened to the request itself: the engine preempted something while it "
+        "ran",
+    ),
+    Metric(
+        key="incomplete_rate",
+        label="Incomplete rate",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Requests that ended in an error, were cancelled or have no end, divided by all "
+        "requests.",
+        population="Attempts that start in the page's window and scope.",
+        weighting="by attempt",
+        query="requests_by_exposure",
+        numerator="incomplete requests",
+        denominator="requests",
+        unknown_when="there is no request",
+        caveats=("Requests under way have no end yet and count as incomplete.",),
+        not_read_as="an effect of the exposure: a long or failing request overlaps more windows",
+        reference="Langfuse observations",
+    ),
+    Metric(
+        key="request_ttft",
+        label="TTFT of requests",
+        unit=Unit.SECONDS,
+        concept=Concept.REQUEST,
+        definition="Quantile over requests of first token minus start, as the gateway recorded "
+        "both.",
+        population="Requests with a first token between their start and their end.",
+        weighting="by attempt",
+        query="requests_by_exposure",
+        unknown_when="no request has such a first token",
+        caveats=(
+            (
+                "A call that was not streamed carries its end as first token (LiteLLM): such rows "
+                "are left out and counted."
+            ),
+            "A streamed row of LiteLLM starts with the request: failed attempts lie inside.",
+        ),
+        not_read_as="the engines' own TTFT, or proof of reuse",
+        reference="Langfuse observations",
+    ),
+    Metric(
+        key="request_latency",
+        label="Latency of requests",
+        unit=Unit.SECONDS,
+        concept=Concept.REQUEST,
+        definition="Quantile over complete requests of end minus start, as the gateway recorded "
+        "both.",
+        population="Complete requests, truncated ones among them, whose end is after their start.",
+        weighting="by attempt",
+        query="requests_by_exposure",
+        unknown_when="no request is complete",
+        caveats=(
+            "A longer request overlaps more windows, so it is exposed more often by its length.",
+        ),
+        not_read_as="an effect of the exposure",
+        reference="Langfuse observations",
+    ),
+    Metric(
+        key="score_mean",
+        label="Mean score",
+        unit=Unit.SCORE,
+        concept=Concept.REQUEST,
+        definition="Mean over scored requests of the value of one score, evaluator and version; "
+        "repeats of one request are averaged first.",
+        population="Complete requests with a score of their own.",
+        weighting="by request",
+        query="scores_by_exposure",
+        numerator="sum of values",
+        denominator="scored requests",
+        unknown_when="no complete request has a value",
+        caveats=(
+            "An evaluator's error is missing, not a low value.",
+            "Incomplete requests are left out, which is a selection.",
+        ),
+        not_read_as="an effect of the exposure; no interval is given here",
+        reference="Langfuse scores",
+    ),
+    Metric(
+        key="pass_rate",
+        label="Pass rate",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Share of scored requests that one boolean score, evaluator and version calls "
+        "true; repeats of one request are averaged first.",
+        population="Complete requests with a score of their own.",
+        weighting="by request",
+        query="scores_by_exposure",
+        numerator="passes",
+        denominator="scored requests",
+        unknown_when="no complete request has a value",
+        caveats=(
+            "An evaluator's error is missing, not a failure.",
+            "Incomplete requests are left out, which is a selection.",
+        ),
+        not_read_as="an effect of the exposure; no interval is given here",
+        reference="Langfuse scores",
+    ),
+    Metric(
+        key="mean_request_preemptions",
+        label="Preemptions per request",
+        unit=Unit.EVENTS_PER_REQUEST,
+        concept=Concept.PREEMPTION,
+        definition="Preemptions of finished requests divided by finished requests.",
+        population="Requests that finished in the window, by the engine's own histogram.",
+        weighting="by request",
+        query="request_preemptions",
+        instruments=("request_num_preemptions",),
+        numerator="preemptions",
+        denominator="finished requests",
+        promql="mean_request_preemptions",
+        unknown_when="the engine does not export the histogram (vLLM before 0.30), or nothing "
+        "finished",
+        caveats=(
+            "Counted when a request finishes; aborted ones are in no histogram.",
+            "Preemptions of requests under way are in the events and not here yet.",
+        ),
+        not_read_as="a share of requests: one request can have many",
+        reference="vLLM 0.30 and later, vllm:request_num_preemptions",
+    ),
+    Metric(
+        key="requests_preempted_twice",
+        label="Requests with two or more preemptions",
+        unit=Unit.REQUESTS,
+        concept=Concept.PREEMPTION,
+        definition="Finished requests above the first bucket of the histogram.",
+        population="Requests that finished in the window, by the engine's own histogram.",
+        weighting="by request",
+        query="request_preemption_buckets",
+        instruments=("request_num_preemptions",),
+        promql="requests_preempted_twice",
+        unknown_when="the engine does not export the histogram (vLLM before 0.30), or its buckets "
+        "have other edges",
+        caveats=(
+            (
+                "The first bucket mixes 0 and 1. The sum bounds how many had exactly one: what it "
+                "leaves after the least and the most that the other buckets can hold."
+            ),
+        ),
+        not_read_as="all requests that lost their blocks: those with exactly one are not among "
+        "them",
+        reference="vLLM 0.30 and later, vllm:request_num_preemptions",
     ),
     Metric(
         key="requests_running",

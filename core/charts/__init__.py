@@ -6,6 +6,7 @@ from core.charts.frame import short_list
 from core.charts.heat import heat
 from core.charts.marks import lever_letters
 from core.charts.palette import COLOURS
+from core.charts.strip import strip
 from core.charts.timeline import timeline
 from core.charts.waterfall import waterfall
 
@@ -20,6 +21,7 @@ __all__ = [
     "prefill",
     "pressure",
     "short_list",
+    "strip",
     "timeline",
     "ttft",
     "waterfall",

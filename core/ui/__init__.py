@@ -15,6 +15,7 @@ from core.ui.frame import (
     shown_errors,
     time_axis,
     view,
+    window_length,
 )
 from core.ui.health import (
     cache_line,
@@ -30,6 +31,12 @@ from core.ui.health import (
 from core.ui.levers import changes_table, lever_form
 from core.ui.lookup import fetch, id_field, request_link, request_url
 from core.ui.notices import notices
+from core.ui.preemption import (
+    exposure_scores,
+    exposure_table,
+    preemption_strip,
+    pressure_table,
+)
 from core.ui.reconciliation import proxy_counters, reconciliation
 from core.ui.request import (
     attempts_table,
@@ -44,6 +51,7 @@ from core.ui.request import (
     usage_verdict,
 )
 from core.ui.request_lists import recent_requests, several_requests
+from core.ui.request_preemptions import request_preemptions_table
 from core.ui.senders import evaluators_table, senders_table, violations_table
 from core.ui.tables import engines_table, groups_table, ttft_note
 from core.ui.tiles import reading_tiles, tiles
@@ -60,6 +68,8 @@ __all__ = [
     "engines_table",
     "evaluators_table",
     "exports_table",
+    "exposure_scores",
+    "exposure_table",
     "facts_table",
     "fetch",
     "findings_table",
@@ -76,12 +86,15 @@ __all__ = [
     "moving",
     "nothing_to_show",
     "notices",
+    "preemption_strip",
+    "pressure_table",
     "proxy_counters",
     "raw_usage_table",
     "reading_tiles",
     "recent_requests",
     "reconciliation",
     "request_link",
+    "request_preemptions_table",
     "request_url",
     "scores_table",
     "senders_table",
@@ -99,4 +112,5 @@ __all__ = [
     "usage_verdict",
     "view",
     "violations_table",
+    "window_length",
 ]

@@ -1,17 +1,18 @@
 """Live: one screen for the on-call engineer."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
 from core.cache.store import Row, Store
-from core.domain.gauges import mean_of_samples, rate_per_s, sum_of_means
+from core.domain.gauges import rate_per_s
 from core.domain.histograms import QuantileBounds, quantile_bounds
-from core.domain.ratios import change, total
-from core.domain.reading import Coverage, Reading, Reason
+from core.domain.ratios import change
+from core.domain.reading import Reading, Reason
 from core.domain.scope import Scope, Window
 from core.views.fleet import Fleet, load_fleet, query_params
+from core.views.pressure import Line, PressureSums, or_absent, pressure_sums
 from core.views.requests import RequestSums, request_sums, share_line
 from core.views.sums import CacheSums, Inflated, cache_sums, ratio_line
 
@@ -22,7 +23,6 @@ PREFILL = {
     "computed_prefill_tokens_per_s": COMPUTED,
 }
 QUANTILES = {"ttft_p50": 0.5, "ttft_p95": 0.95}
-Line = tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def build(store: Store, scope: Scope, now: float) -> LiveView:
     earlier = _Numbers.load(store, fleet, earlier_window) if earlier_window else None
     before = {r.metric: r for r in earlier.readings()} if earlier else {}
     over_time = store.read("hit_ratio_over_time", query_params(scope, fleet.window))
-    ttft = current.ttft
+    ttft, pressure = current.ttft, current.pressure
     return LiveView(
         fleet=fleet,
         tiles=tuple(Tile(r, change(r, before.get(r.metric))) for r in current.readings()),
@@ -92,19 +92,11 @@ def build(store: Store, scope: Scope, now: float) -> LiveView:
             metric: tuple(_prefill_rate(current.prefill, source, {b}) for b in fleet.bins)
             for metric, source in PREFILL.items()
         },
-        kv_usage_max=_line(fleet.bins, current.kv, lambda rows: max(r.usage_max for r in rows)),
-        kv_usage_mean=_line(
-            fleet.bins,
-            current.kv,
-            lambda rows: mean_of_samples((r.usage_sum, r.samples) for r in rows),
-        ),
-        preemptions=_line(
-            fleet.bins,
-            [row for row in current.pressure if row.preemptions is not None],
-            lambda rows: sum(r.preemptions for r in rows),
-        ),
-        running=_line(fleet.bins, current.queue_of("num_requests_running"), _mean_requests),
-        waiting=_waiting_lines(fleet, current),
+        kv_usage_max=pressure.kv_usage_max(),
+        kv_usage_mean=pressure.kv_usage_mean(),
+        preemptions=pressure.preemptions(),
+        running=pressure.running(),
+        waiting=pressure.waiting(),
         ttft={
             metric: tuple(ttft.quantile(q, {b}) for b in fleet.bins)
             for metric, q in QUANTILES.items()
@@ -142,9 +134,7 @@ class _Numbers:
     sums: CacheSums
     requests: RequestSums
     prefill: tuple[Row, ...]
-    kv: tuple[Row, ...]
-    queue: tuple[Row, ...]
-    pressure: tuple[Row, ...]
+    pressure: PressureSums
     first_tokens: tuple[Row, ...]
     ttft: _Ttft
 
@@ -157,15 +147,10 @@ class _Numbers:
             sums=cache_sums(store, fleet, window),
             requests=request_sums(store, fleet, window),
             prefill=tuple(store.read("prefill_by_source", params)),
-            kv=tuple(store.read("kv_usage", params)),
-            queue=tuple(store.read("queue", params)),
-            pressure=tuple(store.read("pressure", params)),
+            pressure=pressure_sums(store, fleet, window),
             first_tokens=counts,
             ttft=_ttft(store.read("ttft_buckets", params), counts),
         )
-
-    def queue_of(self, instrument: str) -> list[Row]:
-        return [row for row in self.queue if row.instrument == instrument]
 
     def readings(self) -> tuple[Reading, ...]:
         """The tiles, in order."""
@@ -173,43 +158,19 @@ class _Numbers:
             self.sums.ratio("engine_hit_ratio"),
             self.requests.share(),
             self._cached_prefill(),
-            self._kv_max(),
-            total(
-                "preemptions",
-                (row.preemptions for row in self.pressure),
-                absent=self.fleet.absent("num_preemptions"),
-                coverage=self._coverage(self.pressure),
-            ),
-            _or_absent(
-                "requests_waiting",
-                _mean_requests(self.queue_of("num_requests_waiting")),
-                self.fleet.absent("num_requests_waiting"),
-                self._coverage(self.queue_of("num_requests_waiting")),
-            ),
+            self.pressure.kv_reading(),
+            self.pressure.events_reading(),
+            self.pressure.waiting_reading(),
             self._ttft_p95(),
-        )
-
-    def _coverage(self, rows: Sequence[Row]) -> Coverage:
-        """Coverage by the engines that gave any of these rows."""
-        return self.fleet.coverage_of(
-            {row.engine_id for row in rows}, sum(row.samples for row in rows)
         )
 
     def _cached_prefill(self) -> Reading:
         bins = {int(row.bin) for row in self.prefill}
-        return _or_absent(
+        return or_absent(
             "cached_prefill_tokens_per_s",
             _prefill_rate(self.prefill, LOCAL, bins),
             self.fleet.absent("prompt_tokens_by_source"),
-            self._coverage(self.pressure),
-        )
-
-    def _kv_max(self) -> Reading:
-        return _or_absent(
-            "kv_usage_max",
-            max((row.usage_max for row in self.kv), default=None),
-            self.fleet.absent("kv_cache_usage_perc"),
-            self._coverage(self.kv),
+            self.pressure.coverage(self.pressure.events),
         )
 
     def _ttft_p95(self) -> Reading:
@@ -222,18 +183,10 @@ class _Numbers:
         return Reading(
             "ttft_p95",
             bounds.estimate,
-            coverage=self._coverage(self.first_tokens),
+            coverage=self.pressure.coverage(self.first_tokens),
             low=bounds.lower,
             high=high,
         )
-
-
-def _or_absent(
-    metric: str, value: float | None, absent: Reason, coverage: Coverage | None = None
-) -> Reading:
-    if value is None:
-        return Reading(metric, None, absent, coverage=coverage)
-    return Reading(metric, value, coverage=coverage)
 
 
 def _ttft(buckets: Sequence[Row], counts: Sequence[Row]) -> _Ttft:
@@ -256,60 +209,18 @@ def _prefill_rate(rows: Iterable[Row], source: str, bins: set[int]) -> float | N
     return rate_per_s(sum(r.tokens for r in mine), sum(r.observed_s for r in mine))
 
 
-def _mean_requests(rows: Iterable[Row]) -> float | None:
-    """Requests in a queue: each engine's mean over its scrapes, added up."""
-    per_engine: dict[int, tuple[float, int]] = {}
-    for row in rows:
-        value, n = per_engine.get(row.engine_id, (0.0, 0))
-        per_engine[row.engine_id] = (value + row.requests_sum, n + row.samples)
-    return sum_of_means(per_engine.values())
-
-
-def _line(
-    bins: Sequence[int], rows: Iterable[Row], value: Callable[[list[Row]], float | None]
-) -> Line:
-    found: dict[int, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[int(row.bin)].append(row)
-    return tuple(value(found[b]) if b in found else None for b in bins)
-
-
-def _waiting_lines(fleet: Fleet, numbers: _Numbers) -> dict[str, Line]:
-    """Waiting by reason, or in one line where the server gives no reasons."""
-    reasons = numbers.queue_of("num_requests_waiting_by_reason")
-    if not reasons:
-        return {"": _line(fleet.bins, numbers.queue_of("num_requests_waiting"), _mean_requests)}
-    return {
-        reason: _line(fleet.bins, [r for r in reasons if r.reason == reason], _mean_requests)
-        for reason in sorted({str(row.reason) for row in reasons})
-    }
-
-
 def _engine_rows(fleet: Fleet, numbers: _Numbers) -> tuple[EngineRow, ...]:
     rows = []
     for engine in fleet.engines:
         mine = {engine.engine_id}
         hit_ratio = numbers.sums.ratio("engine_hit_ratio", engines=mine)
-        kv = [r.usage_max for r in numbers.kv if r.engine_id in mine]
-        waiting = [r for r in numbers.queue_of("num_requests_waiting") if r.engine_id in mine]
-        events = [r.preemptions for r in numbers.pressure if r.engine_id in mine]
         rows.append(
             EngineRow(
                 name=engine.name,
                 hit_ratio=hit_ratio,
-                kv_usage_max=_or_absent(
-                    "kv_usage_max",
-                    max(kv, default=None),
-                    fleet.absent("kv_cache_usage_perc", engines=mine),
-                ),
-                waiting=_or_absent(
-                    "requests_waiting",
-                    _mean_requests(waiting),
-                    fleet.absent("num_requests_waiting", engines=mine),
-                ),
-                preemptions=total(
-                    "preemptions", events, absent=fleet.absent("num_preemptions", engines=mine)
-                ),
+                kv_usage_max=numbers.pressure.kv_reading(mine),
+                waiting=numbers.pressure.waiting_reading(mine),
+                preemptions=numbers.pressure.events_reading(mine),
                 restarted=hit_ratio.restarted,
                 age_s=fleet.now - engine.last_at,
                 up=engine.up,
