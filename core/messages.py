@@ -739,8 +739,8 @@ TEXTS: dict[str, str] = {
     "preempt.short": "A window of {window} holds fewer than {n} scrapes at the interval of "
     "{interval}, so most windows are unknown. Set PREFIXWATCH_PREEMPT_WINDOW_S to a longer one.",
     "preempt.no_engines": "No engine is known in this scope and window, so there are no windows "
-    "and every exposure is unknown. Set PREFIXWATCH_PROMETHEUS_URL if none is connected, or widen the "
-    "scope.",
+    "and every exposure is unknown. Set PREFIXWATCH_PROMETHEUS_URL if none is connected, or widen "
+    "the scope.",
     "preempt.no_counter": "No engine in scope exports vllm:num_preemptions, so every window is "
     "unknown. Data health lists the names seen.",
     "preempt.requests_off": "Requests: not connected. Set PREFIXWATCH_LANGFUSE_URL, "

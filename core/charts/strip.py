@@ -13,6 +13,8 @@ from core.messages import say
 from core.views.strip import Lane, StripCell
 
 LANE_PX, AROUND_PX, LEAST_PX = 26, 110, 170
+HEADROOM = 1.1
+"""Lanes above the middle of the first one, where the letters of changes stand."""
 DIM = 0.45
 """Bars that are not chosen, once one is."""
 
@@ -46,7 +48,7 @@ def strip(axis: TimeAxis, lanes: Sequence[Lane]) -> go.Figure:
             "title": {"text": say("axis.time", zone=axis.zone_name)},
         },
         yaxis={
-            "range": [len(lanes) - 0.5, -0.5],
+            "range": [len(lanes) - 0.5, -HEADROOM],
             "tickvals": list(range(len(lanes))),
             "ticktext": [plain_text(lane.name) for lane in lanes],
             "showgrid": False,

@@ -16,7 +16,6 @@ from core.views.preemption import FEW_SCRAPES, PreemptionView
 from core.views.strip import Lane, StripCell, cell_s
 
 STRIP, ENGINE, WINDOW = "preempt_strip", "preempt_engine", "preempt_window"
-NONE = ""
 
 
 def preemption_strip(shown: PreemptionView) -> None:
@@ -75,8 +74,10 @@ def _picked(shown: PreemptionView) -> None:
         st.session_state[ENGINE] = None
     engine_id = left.selectbox(
         say("preempt.pick_engine"),
-        [None, *lanes],
-        format_func=lambda one: say("preempt.pick_none") if one is None else lanes[one].name,
+        list(lanes),
+        index=None,
+        placeholder=say("preempt.pick_none"),
+        format_func=lambda one: lanes[one].name,
         key=ENGINE,
     )
     if engine_id is None:

@@ -13,7 +13,8 @@ with minutes as (
     select engine_id, (epoch(minute)::bigint // window_s) * window_s as window_at,
            increase, gap_increase, samples, largest_gap_s, first_at, last_at
     from engine_counters
-    where minute >= from_at and minute < to_at + to_seconds(late) and span_s = 60
+    where minute >= to_timestamp((floor(epoch(from_at))::bigint // window_s) * window_s)
+      and minute < to_at + to_seconds(window_s + late) and span_s = 60
       and instrument = 'num_preemptions'
 ), sums as (
     select engine_id, window_at, sum(increase) as events,
