@@ -10,6 +10,7 @@ from core.views.data_health import DataHealthView
 from core.views.fleet import Fleet
 from core.views.hit_ratio import HitRatioView
 from core.views.live import LiveView
+from core.views.preemption import PreemptionView
 from core.views.request import RequestView
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,6 +18,7 @@ UI = sorted((ROOT / "core" / "ui").glob("*.py"))
 VIEWS = {
     "live": LiveView,
     "hit_ratio": HitRatioView,
+    "preemption": PreemptionView,
     "data_health": DataHealthView,
     "request": RequestView,
 }

@@ -24,7 +24,7 @@ from tests.pages.homes import (
 )
 from tests.pages.shown import charts, marks_on, ran, table, tables, text, tiles, titles
 
-PAGES = ("live", "hit_ratio", "data_health")
+PAGES = ("live", "hit_ratio", "preemption", "data_health")
 NUMBERS = ("live", "hit_ratio")
 EVERY = (*PAGES, "request")
 SCOPE_BAR = ("cluster", "namespace", "model", "pod", "engine", "arm", "range", "compare")
@@ -39,6 +39,10 @@ TITLES = {
         *("hit.definitions", "hit.reconcile", "hit.proxy", "hit.counters"),
         *("chart.hit_ratio", "chart.inflation", "chart.heat"),
         *("table.by_model", "table.by_engine", "table.changes_title"),
+    ],
+    "preemption": [
+        *("preempt.strip", "preempt.pressure", "chart.kv", "preempt.exposure"),
+        *("preempt.quality", "preempt.engines", "preempt.histogram", "table.changes_title"),
     ],
     "data_health": [
         *("health.sources", "health.findings", "health.collector", "health.engines"),
@@ -57,9 +61,10 @@ TILES = {
         *("Lookups per prompt token", "Cached share of prompt tokens", "External hit ratio"),
         *("Looked-up tokens", "Hit tokens", "Prompt tokens"),
     ],
+    "preemption": [],
     "data_health": [],
 }
-CHARTS = {"live": 5, "hit_ratio": 4, "data_health": 0}
+CHARTS = {"live": 5, "hit_ratio": 4, "preemption": 3, "data_health": 0}
 
 hold = """
 import sys, duckdb
@@ -168,7 +173,7 @@ def test_a_scope_without_engines_says_so(open_demo: Open, page: str) -> None:
     app = open_demo(page, model="no-such-model")
     assert app.selectbox(key="scope_model").value == "no-such-model"
     assert not tiles(app)
-    if page in NUMBERS:
+    if page != "data_health":
         assert [info.value for info in app.info] == [say("notice.empty_scope")]
     else:
         assert table(app, "Engine", "Observed") == []
@@ -195,6 +200,8 @@ def test_a_dead_source_leaves_old_numbers_with_the_next_step(
         row = table(app, "Source", "State")[0]
         assert row["State"] == say("state.unavailable")
         assert row["Next step"] == down["next_step"]
+    elif page == "preemption":
+        assert table(app, "Engine", "Events")[0]["Events"] == "10"
     else:
         assert tiles(app)["Engine hit ratio"].value == "50.0 %"
 
