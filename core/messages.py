@@ -748,9 +748,9 @@ TEXTS: dict[str, str] = {
     "preempt.no_requests": "No request starts in this window and scope; widen the range or clear "
     "a filter.",
     "preempt.what": "Exposure 1 says: this engine preempted something while the request ran. It "
-    "never says that the request itself lost its blocks. Rows that differ go together with the "
-    "exposure; that is no effect of it: long requests overlap more windows, and a loaded engine "
-    "does more than preempt.",
+    "never says that the request itself lost its blocks. Where rows differ, that is an association "
+    "and not an effect: long requests overlap more windows, and a loaded engine does more than "
+    "preempt.",
     "preempt.retrospective": "The use is retrospective: a window also holds events before and "
     "after the request.",
     "preempt.levels": "Level of {n} requests: {engine} by engine, {pod} by pod (any of its "
