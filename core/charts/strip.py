@@ -8,7 +8,8 @@ from core import format as fmt
 from core.charts.axis import TimeAxis
 from core.charts.frame import legend
 from core.charts.marks import draw_marks, plain_text
-from core.charts.spans import FAINT, Look, faded, window_looks
+from core.charts.spans import FAINT, Look, Span, faded, rectangles, window_looks
+from core.domain.windows import Preempt
 from core.messages import say
 from core.views.strip import Lane, StripCell
 
@@ -31,6 +32,13 @@ def strip(axis: TimeAxis, lanes: Sequence[Lane]) -> go.Figure:
         ]
         if bars:
             figure.add_trace(_bars(axis, bars, look))
+    nobody = [
+        Span(len(lanes) / 2 - 0.5, gap.start, gap.end, say("gap.everyone"))
+        for gap in axis.fleet.gaps
+        if not gap.missing
+    ]
+    look = window_looks()[Preempt.UNKNOWN]
+    rectangles(figure, axis, nobody, look, lanes=len(lanes) / 2 - 0.1, axes=("x", "y"))
     draw_marks(figure, axis.fleet.changes, axis)
     figure.update_layout(
         barmode="overlay",
