@@ -223,6 +223,7 @@ TEXTS: dict[str, str] = {
     "lever.restart": "restart",
     "lever.engine_appeared": "engine appeared",
     "lever.engine_left": "engine left",
+    "lever.cache_reset": "cache reset",
     "lever.add": "Log a change",
     "lever.kind": "Kind",
     "lever.what": "What changed",
