@@ -583,7 +583,7 @@ _ENTRIES = (
     ),
     Metric(
         key="block_idle_s",
-        label="Idle before eviction",
+        label="Idle before eviction, median",
         unit=Unit.SECONDS,
         concept=Concept.ENGINE,
         definition="Time between the last hit of a KV block, or its allocation where it was never "
@@ -604,7 +604,7 @@ _ENTRIES = (
     ),
     Metric(
         key="block_reuse_gap_s",
-        label="Reuse gap",
+        label="Reuse gap, median",
         unit=Unit.SECONDS,
         concept=Concept.ENGINE,
         definition="Time between neighbouring hits of a KV block, told when it is evicted; as the "
@@ -625,7 +625,7 @@ _ENTRIES = (
     ),
     Metric(
         key="block_lifetime_s",
-        label="Lifetime",
+        label="Lifetime, median",
         unit=Unit.SECONDS,
         concept=Concept.ENGINE,
         definition="Time between the allocation of a KV block and the moment it was handed out "

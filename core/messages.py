@@ -481,9 +481,9 @@ TEXTS: dict[str, str] = {
     "kv.counts": "Bars hold the count of their bucket, from edge to edge; buckets differ in "
     "width, so compare counts and not areas. Below: p50 to p99 as buckets, thin as far as "
     "sampling leaves them (95 %).",
-    "kv.n": "n = {n} sampled {what}, {engines}",
-    "kv.n_blocks": "evictions",
-    "kv.n_gaps": "gaps, at most three a block",
+    "kv.n": "n = {n} {what}, {engines}",
+    "kv.n_blocks": "sampled evictions",
+    "kv.n_gaps": "gaps (at most three a block)",
     "kv.n_engines": "{n} engines",
     "kv.n_engine": "1 engine",
     "kv.left_out": "Left out, with other bucket edges: {names}. Buckets of different edges are "
@@ -522,7 +522,6 @@ TEXTS: dict[str, str] = {
     "residency.flag_off": "flag off",
     "residency.stats_off": "no series",
     "residency.unknown": "unknown",
-    "legend.count": "count",
     "legend.beyond": "beyond {edge}",
     "legend.cumulative": "cumulative share",
     "legend.sampled": "sampling, 95 %",

@@ -3,7 +3,7 @@
 from core.charts.axis import TimeAxis
 from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, ttft
 from core.charts.frame import short_list
-from core.charts.heat import DURATION, heat
+from core.charts.heat import heat, idle_scale
 from core.charts.marks import lever_letters
 from core.charts.palette import COLOURS
 from core.charts.residency import distribution, turn_gaps
@@ -12,11 +12,11 @@ from core.charts.waterfall import waterfall
 
 __all__ = [
     "COLOURS",
-    "DURATION",
     "TimeAxis",
     "distribution",
     "heat",
     "hit_ratio",
+    "idle_scale",
     "inflation",
     "kv_usage",
     "lever_letters",

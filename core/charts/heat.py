@@ -29,14 +29,17 @@ class Scale:
 
 
 PERCENT = Scale(lambda value: value * 100, 0, 100, title="%")
-DURATIONS_S = (0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 1800.0)
-DURATION = Scale(
-    log10,
-    log10(DURATIONS_S[0]),
-    log10(DURATIONS_S[-1]),
-    ticks={log10(t): fmt.seconds(t) for t in DURATIONS_S},
-    quiet="legend.no_evictions",
-)
+TICKS_S = (0.001, 0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0)
+FEWEST_DECADES = 1.0
+
+
+def idle_scale(rows: Mapping[str, Sequence[Reading]]) -> Scale:
+    """Idle times on a logarithmic scale as wide as they are, one decade at least."""
+    values = [log10(max(r.value, TICKS_S[0])) for line in rows.values() for r in line if r.value]
+    high = max(values) if values else log10(TICKS_S[-1])
+    low = min([*values, high - FEWEST_DECADES])
+    ticks = {log10(t): fmt.seconds(t) for t in TICKS_S if low <= log10(t) <= high}
+    return Scale(log10, low, high, ticks=ticks, quiet="legend.no_evictions")
 
 
 def heat(
@@ -76,7 +79,7 @@ def heat(
     unknown = [(b, i) for b, i, still in silent if not still and b < axis.fleet.until]
     _cells(figure, axis, unknown, UNKNOWN, "/", say("legend.unknown"))
     _cells(figure, axis, [(b, i) for b, i, still in silent if still], QUIET, ".", say(scale.quiet))
-    draw_marks(figure, axis.fleet.changes, axis)
+    draw_marks(figure, axis.fleet.changes, axis, above=True)
     figure.update_yaxes(
         tickvals=list(range(len(names))),
         ticktext=[plain_text(name) for name in names],
@@ -85,9 +88,9 @@ def heat(
         showgrid=False,
     )
     figure.update_layout(
-        height=max(200, 80 + 30 * len(names)),
-        margin={"l": 8, "r": 8, "t": 30, "b": 8},
-        legend=legend(),
+        height=max(210, 98 + 30 * len(names)),
+        margin={"l": 8, "r": 8, "t": 48, "b": 8},
+        legend=legend() | {"y": 1 + 20 / (40 + 30 * len(names))},
     )
     figure.update_xaxes(title_text=say("axis.time", zone=axis.zone_name), range=axis.span)
     return figure

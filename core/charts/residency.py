@@ -21,6 +21,8 @@ BEYOND = 2.0
 """The bucket without an upper edge is drawn up to so many times its lower one."""
 LABEL_SHARE = 0.11
 """Least distance of two labelled edges, share of the axis."""
+CURVE = "#5B6676"
+TURN_TICKS_S = (1.0, 10.0, 60.0, 600.0, 3600.0, 36_000.0)
 LANES = (0.0, 0.3)
 BARS = (0.42, 1.0)
 
@@ -41,13 +43,13 @@ def distribution(found: Distribution) -> go.Figure:
             "overlaying": "y",
             "side": "right",
             "range": [0, 103],
-            "ticksuffix": " %",
             "showgrid": False,
-            "nticks": 5,
+            "tickvals": [0, 50, 100],
+            "ticktext": ["0 %", "50 %", "100 %"],
         },
+        xaxis={"anchor": "y3"},
         yaxis3={
             "domain": LANES,
-            "anchor": "x",
             "tickvals": list(range(len(found.quantiles))),
             "ticktext": [_name(one.q) for one in found.quantiles],
             "range": [len(found.quantiles) - 0.4, -0.6],
@@ -63,7 +65,12 @@ def turn_gaps(found: TurnGaps) -> go.Figure:
     figure = go.Figure()
     _bars(figure, found.buckets, COLOURS[Concept.REQUEST])
     _layout(figure, found.buckets, _drawn(found.buckets))
-    figure.update_layout(height=240, showlegend=False)
+    figure.update_layout(height=240, showlegend=False, margin={"t": 8})
+    figure.update_xaxes(
+        tickvals=TURN_TICKS_S,
+        ticktext=[fmt.seconds(t) for t in TURN_TICKS_S],
+        title_text=say("axis.seconds"),
+    )
     figure.update_yaxes(title_text=say("axis.turns"))
     return figure
 
@@ -92,7 +99,7 @@ def _bars(figure: go.Figure, buckets: Buckets, colour: str) -> None:
     drawn = _edges(buckets)
     closed = [one for one, (edge, _) in zip(drawn, buckets, strict=True) if edge != inf]
     open_end = [one for one, (edge, _) in zip(drawn, buckets, strict=True) if edge == inf]
-    _boxes(figure, closed, say("legend.count"), colour, hatched=False)
+    _boxes(figure, closed, "", colour, hatched=False)
     if open_end and open_end[0][2]:
         name = say("legend.beyond", edge=fmt.seconds(open_end[0][0]))
         _boxes(figure, open_end, name, colour, hatched=True)
@@ -138,6 +145,7 @@ def _boxes(
             fillpattern=pattern if hatched else None,
             line={"color": "rgba(255,255,255,0.75)" if not hatched else colour, "width": 1},
             name=name,
+            showlegend=hatched,
             hoverinfo="skip",
         )
     )
@@ -154,8 +162,8 @@ def _cumulative(figure: go.Figure, buckets: Buckets) -> None:
             y=[share for _, share in known],
             yaxis="y2",
             mode="lines+markers",
-            line={"color": COLOURS[Concept.COMPUTED], "width": 1.5, "dash": "dot"},
-            marker={"size": 4},
+            line={"color": CURVE, "width": 2},
+            marker={"size": 6, "line": {"width": 1, "color": "#FFFFFF"}},
             name=say("legend.cumulative"),
             text=[f"≤ {fmt.seconds(edge)}: {share:.1f} %" for edge, share in known],
             hovertemplate="%{text}<extra></extra>",

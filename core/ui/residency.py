@@ -4,7 +4,6 @@ import streamlit as st
 
 from core import charts, runtime
 from core import format as fmt
-from core.catalogue import METRICS
 from core.charts import short_list
 from core.messages import say
 from core.ui.frame import chart, heading, no_number, time_axis
@@ -27,7 +26,7 @@ def residency_summary(view: KvResidencyView) -> None:
     """What stands behind the numbers: n, medians, sampling, restarts, and broken contracts."""
     for found in view.distributions:
         if found.broken:
-            what = METRICS[found.metric].label
+            what = say(TITLES[found.metric])
             st.error(plain(say("kv.broken", names=short_list(found.broken), what=what)))
     if view.too_many_gaps:
         st.error(plain(say("kv.too_many_gaps", names=short_list(view.too_many_gaps))))
@@ -122,7 +121,7 @@ def residency_over_time(view: KvResidencyView) -> None:
         for name, line in view.evictions_over_time.items()
     }
     axis = time_axis(view.fleet)
-    chart("idle_heat", charts.heat(axis, view.medians, charts.DURATION, notes))
+    chart("idle_heat", charts.heat(axis, view.medians, charts.idle_scale(view.medians), notes))
 
 
 def residency_engines(view: KvResidencyView) -> None:

@@ -35,13 +35,13 @@ class EngineBlocks:
 
 @dataclass(frozen=True)
 class MatchUnit:
-    """What one engine's blocks allow: `possible` has a reading for each of PROMPTS."""
+    """What one engine's blocks allow: `possible` has the hit tokens for each of PROMPTS."""
 
     name: str
     block_size: int | None
     match_unit: int | None
     blocks: int | None
-    possible: tuple[Reading, ...]
+    possible: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -177,10 +177,7 @@ def _match_unit(name: str, labels: Row | None) -> MatchUnit:
         match_unit=given,
         blocks=None if labels is None else _whole(labels.blocks),
         possible=tuple(
-            Reading("possible_hit_tokens", None, Reason.NOT_EXPORTED)
-            if unit is None
-            else Reading("possible_hit_tokens", float(possible_hit_tokens(prompt, unit)))
-            for prompt in PROMPTS
+            None if unit is None else possible_hit_tokens(prompt, unit) for prompt in PROMPTS
         ),
     )
 
