@@ -101,7 +101,7 @@ def _bars(figure: go.Figure, buckets: Buckets, colour: str) -> None:
     open_end = [one for one, (edge, _) in zip(drawn, buckets, strict=True) if edge == inf]
     _boxes(figure, closed, "", colour, hatched=False)
     if open_end and open_end[0][2]:
-        name = say("legend.beyond", edge=fmt.seconds(open_end[0][0]))
+        name = say("legend.beyond", edge=fmt.edge(open_end[0][0]))
         _boxes(figure, open_end, name, colour, hatched=True)
     spans = [_span(low, edge) for (low, *_), (edge, _) in zip(drawn, buckets, strict=True)]
     figure.add_trace(
@@ -232,7 +232,7 @@ def _labels(edges: Sequence[float], low: float, high: float) -> list[str]:
 
 
 def _span(low: float, edge: float) -> str:
-    return f"> {fmt.seconds(low)}" if edge == inf else f"{fmt.seconds(low)} – {fmt.seconds(edge)}"
+    return f"> {fmt.edge(low)}" if edge == inf else f"{fmt.seconds(low)} – {fmt.seconds(edge)}"
 
 
 def _name(q: float) -> str:

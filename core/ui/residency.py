@@ -53,7 +53,8 @@ def _sampling_rate(view: KvResidencyView) -> str:
 
 def residency_states(view: KvResidencyView) -> None:
     """Engines that tell nothing, each with what to do; and what else can be done."""
-    if not view.fleet.engines:
+    source = view.fleet.prometheus
+    if source is not None and source.read_to is not None and not view.fleet.engines:
         st.info(say("kv.no_engine"))
     found = [
         say(f"kv.state_{state}", names=short_list(view.states[state]))
@@ -102,7 +103,7 @@ def _notes(found: Distribution) -> list[str]:
     notes = [say("kv.n", n=f"{found.n:,}", what=what, engines=engines) + "."]
     if found.beyond is not None and found.beyond.reported:
         part = fmt.part_of(found.beyond.reported, found.beyond.requests)
-        notes.append(say("kv.beyond", part=part, edge=fmt.seconds(found.top)))
+        notes.append(say("kv.beyond", part=part, edge=fmt.edge(found.top)))
     if found.left_out:
         notes.append(say("kv.left_out", names=short_list(found.left_out)))
     return notes

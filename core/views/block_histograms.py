@@ -1,9 +1,10 @@
 """Histograms of sampled KV blocks: engines that share their edges, and what they tell."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from math import inf
 
 from core.cache.store import Row
@@ -22,6 +23,8 @@ QUANTILES = (0.5, 0.9, 0.95, 0.99)
 MOST_GAPS = 3
 """Gaps that one block can report."""
 Buckets = tuple[tuple[float, float], ...]
+Held = tuple[tuple[float, ...], dict[float, float]]
+"""All edges of one engine's histogram, and what fell into those that held anything."""
 
 
 class Residency(StrEnum):
@@ -82,18 +85,36 @@ class Blocks:
 
     def counted(self, instrument: str) -> dict[int, float]:
         """What each observed engine counted in a histogram."""
+        return self._counted[instrument]
+
+    @cached_property
+    def _counted(self) -> dict[str, dict[int, float]]:
         return {
-            row.engine_id: row.blocks
-            for row in self.counts
-            if row.instrument == instrument and row.blocks is not None
+            instrument: {
+                row.engine_id: row.blocks
+                for row in self.counts
+                if row.instrument == instrument and row.blocks is not None
+            }
+            for instrument in INSTRUMENTS.values()
         }
 
-    def state(self, engine_id: int) -> Residency:
-        """What one engine tells."""
-        exported = self._exporting(IDLE)
-        if engine_id not in exported:
-            others = {e for name in self.fleet.exports for e in self._exporting(name)}
-            return Residency.FLAG_OFF if engine_id in others else Residency.STATS_OFF
+    @cached_property
+    def held(self) -> dict[str, dict[int, Held]]:
+        """Edges and buckets of each engine, by histogram."""
+        return {
+            instrument: _by_engine(r for r in self.buckets if r.instrument == instrument)
+            for instrument in INSTRUMENTS.values()
+        }
+
+    @cached_property
+    def states(self) -> dict[int, Residency]:
+        """What each engine in scope tells."""
+        return {e.engine_id: self._state(e.engine_id) for e in self.fleet.engines}
+
+    def _state(self, engine_id: int) -> Residency:
+        if engine_id not in self._exporting(IDLE):
+            others = any(engine_id in self._exporting(name) for name in self.fleet.exports)
+            return Residency.FLAG_OFF if others else Residency.STATS_OFF
         if engine_id in self.fleet.caching_off:
             return Residency.CACHING_OFF
         blocks = self.counted(IDLE).get(engine_id)
@@ -128,18 +149,15 @@ class Blocks:
     def absent(self, instrument: str) -> Reason:
         """Why no engine told any number of a histogram."""
         reason = self.fleet.absent(instrument)
-        states = {self.state(engine.engine_id) for engine in self.fleet.engines}
-        flag_off = reason is Reason.NOT_EXPORTED and Residency.FLAG_OFF in states
+        flag_off = reason is Reason.NOT_EXPORTED and Residency.FLAG_OFF in self.states.values()
         return Reason.FLAG_OFF if flag_off else reason
 
-    def distribution(self, metric: str, engines: Iterable[int] | None = None) -> Distribution:
+    def distribution(self, metric: str, engines: Collection[int] | None = None) -> Distribution:
         """One histogram over some engines (default: all), never over different edges."""
         instrument = INSTRUMENTS[metric]
-        rows = [r for r in self.buckets if r.instrument == instrument]
+        found = self.held[instrument]
         if engines is not None:
-            wanted = set(engines)
-            rows = [r for r in rows if r.engine_id in wanted]
-        found = _by_engine(rows)
+            found = {e: found[e] for e in engines if e in found}
         broken = {e for e, (_, held) in found.items() if min(held.values()) < 0}
         sound = {e: one for e, one in found.items() if e not in broken and any(one[1].values())}
         chosen, others = _most_common(sound)
@@ -184,11 +202,11 @@ def median_over_time(
     for row in rows:
         held[row.engine_id, int(row.bin)][row.le] = row.blocks
     seen = {(r.engine_id, int(r.bin)): r.blocks for r in counts if r.blocks is not None}
-    edges = {e: found[0] for e, found in _by_engine(blocks.buckets, IDLE).items()}
+    edges = {e: found[0] for e, found in blocks.held[IDLE].items()}
     medians, evictions = {}, {}
     for engine in blocks.fleet.engines:
         e = engine.engine_id
-        why = _silence(blocks.state(e))
+        why = _silence(blocks.states[e])
         evictions[engine.name] = tuple(seen.get((e, b)) for b in blocks.fleet.bins)
         medians[engine.name] = tuple(
             Reading("block_idle_s", None, why or Reason.TOO_FEW_SCRAPES)
@@ -214,20 +232,17 @@ def _median(held: Mapping[float, float] | None, edges: tuple[float, ...] | None)
     return _quantile("block_idle_s", _summed([held], edges), 0.5, reason).bucket
 
 
-def _by_engine(
-    rows: Iterable[Row], instrument: str | None = None
-) -> dict[int, tuple[tuple[float, ...], dict[float, float]]]:
+def _by_engine(rows: Iterable[Row]) -> dict[int, Held]:
     """Edges of each engine's histogram, and what fell into each bucket."""
-    found: dict[int, tuple[tuple[float, ...], dict[float, float]]] = {}
+    found: dict[int, Held] = {}
     for row in rows:
-        if instrument is None or row.instrument == instrument:
-            edges = tuple(sorted(float(edge) for edge in row.edges.split()))
-            found.setdefault(row.engine_id, (edges, {}))[1][row.le] = row.blocks
+        edges = tuple(sorted(float(edge) for edge in row.edges.split()))
+        found.setdefault(row.engine_id, (edges, {}))[1][row.le] = row.blocks
     return found
 
 
 def _most_common(
-    sound: Mapping[int, tuple[tuple[float, ...], dict[float, float]]],
+    sound: Mapping[int, Held],
 ) -> tuple[tuple[float, ...], list[int]]:
     """The set of edges that holds most blocks, and the engines with others."""
     weight: dict[tuple[float, ...], float] = defaultdict(float)

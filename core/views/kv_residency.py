@@ -124,7 +124,7 @@ def _states(blocks: Blocks) -> dict[Residency, tuple[str, ...]]:
     """Engines by what they tell."""
     found: dict[Residency, list[str]] = {}
     for engine in blocks.fleet.engines:
-        found.setdefault(blocks.state(engine.engine_id), []).append(engine.name)
+        found.setdefault(blocks.states[engine.engine_id], []).append(engine.name)
     return {state: tuple(names) for state, names in found.items()}
 
 
@@ -133,10 +133,10 @@ def _engines(blocks: Blocks) -> tuple[EngineBlocks, ...]:
     return tuple(
         EngineBlocks(
             name=engine.name,
-            state=blocks.state(engine.engine_id),
+            state=blocks.states[engine.engine_id],
             evictions=Reading("sampled_evictions", counted[engine.engine_id])
             if engine.engine_id in counted
-            else Reading("sampled_evictions", None, _why(blocks.state(engine.engine_id))),
+            else Reading("sampled_evictions", None, _why(blocks.states[engine.engine_id])),
             medians=tuple(_of_one(blocks, metric, engine.engine_id) for metric in INSTRUMENTS),
         )
         for engine in blocks.fleet.engines
@@ -144,7 +144,7 @@ def _engines(blocks: Blocks) -> tuple[EngineBlocks, ...]:
 
 
 def _of_one(blocks: Blocks, metric: str, engine_id: int) -> Reading:
-    state = blocks.state(engine_id)
+    state = blocks.states[engine_id]
     if engine_id not in blocks.counted(INSTRUMENTS[metric]):
         return Reading(metric, None, _why(state))
     return blocks.distribution(metric, {engine_id}).quantiles[0].bucket

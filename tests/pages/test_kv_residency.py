@@ -12,7 +12,18 @@ from streamlit.testing.v1 import AppTest
 from core.domain.records import stable_id
 from core.messages import say
 from tests.pages.conftest import Open
-from tests.pages.homes import MINUTES, T0, WRITTEN, Filled, Tables, WrittenEngine, at, put, together
+from tests.pages.homes import (
+    MINUTES,
+    T0,
+    WRITTEN,
+    Filled,
+    Tables,
+    WrittenEngine,
+    at,
+    put,
+    source_row,
+    together,
+)
 from tests.pages.shown import charts, marks_on, ran, table, tables, text, tiles, titles
 
 PAGE = "kv_residency"
@@ -134,9 +145,9 @@ def test_the_worked_lifetime(put_real: Put, open_page: Open) -> None:
     assert tile.value == "20 min – 30 min"
     (rows,) = (r for r in tables(app) if r[0].get("Bucket") == "20 min – 30 min")
     found = {row["Quantile"]: row for row in rows}
-    assert found["p95"]["Bucket"] == "> 30 min"
-    assert found["p50"]["Sampling, 95 %"] == "> 10 min"
-    assert say("kv.beyond", part="40.0 %", edge="30 min") in text(app)
+    assert found["p95"]["Bucket"] == "> 1800 s"
+    assert found["p50"]["Sampling, 95 %"] == "> 600 s"
+    assert say("kv.beyond", part="40.0 %", edge="1800 s") in text(app)
     assert "n = 100 sampled evictions, 1 engine." in text(app)
 
 
@@ -270,9 +281,16 @@ def test_all_engines_without_the_flag_say_so(put_real: Put, open_page: Open) -> 
 
 def test_no_engine_at_all_names_the_flag_of_stats(put_real: Put, open_page: Open) -> None:
     """A server without any series is no engine: the page says which flag hides it."""
-    put_real(WrittenEngine.sound("a").tables)
+    engine = WrittenEngine.sound("a").tables
+    put_real(engine | source_row("following", checked=T0, read_to=at(T0)))
     app = open_page(PAGE, WRITTEN | {"pod": "b"})
     assert say("kv.no_engine") in [info.value for info in app.info]
+
+
+def test_a_cache_that_holds_nothing_yet_blames_no_flag(real_home: Path, open_page: Open) -> None:
+    """Before anything was read, the page says what will happen and nothing else."""
+    app = open_page(PAGE)
+    assert [info.value for info in app.info] == [say("notice.empty")]
 
 
 def test_match_units_are_exact(put_real: Put, open_page: Open) -> None:
