@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 PAGES = (
     ("live", "pages/live.py", ":material/monitor_heart:"),
     ("hit_ratio", "pages/hit_ratio.py", ":material/percent:"),
+    ("kv_residency", "pages/kv_residency.py", ":material/hourglass_bottom:"),
     ("request", "pages/request.py", ":material/search:"),
     ("data_health", "pages/data_health.py", ":material/fact_check:"),
 )

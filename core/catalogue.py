@@ -164,6 +164,20 @@ class Metric:
     reference: str = VLLM
 
 
+_EVICTED = (
+    "Reported only at eviction: living blocks are absent, and what is told comes late.",
+    (
+        "Partial blocks at the end of a request never held a hash and count too; they are "
+        "handed out again at once."
+    ),
+    "While never-used blocks remain, nothing else is reported.",
+    (
+        "Blocks of one request are evicted together and are not independent: their number is an "
+        "upper bound of what they are worth, and the true sampling interval is wider."
+    ),
+    "A cache reset or restart forgets sampled blocks: they never report.",
+)
+
 _ENTRIES = (
     Metric(
         key="engine_hit_ratio",
@@ -566,6 +580,114 @@ _ENTRIES = (
             "Engines with other bucket edges are left out, and the page says so.",
         ),
         not_read_as="proof of reuse: queueing and chunked prefill move it too",
+    ),
+    Metric(
+        key="block_idle_s",
+        label="Idle before eviction, median",
+        unit=Unit.SECONDS,
+        concept=Concept.ENGINE,
+        definition="Time between the last hit of a KV block, or its allocation where it was never "
+        "hit, and the moment it was handed out again; as the bucket that holds the quantile.",
+        population="Sampled blocks that were evicted while observed.",
+        weighting="by sampled block",
+        query="kv_block_buckets",
+        instruments=("kv_block_idle_before_evict_seconds",),
+        promql="block_idle_quantile",
+        unknown_when="no engine runs with --kv-cache-metrics, or none of its sampled blocks was "
+        "evicted in the window",
+        caveats=(
+            *_EVICTED,
+            "Idle time equals lifetime for a block that was never hit.",
+            "The time a request holds the block counts as idle too.",
+        ),
+        not_read_as="how long a session's blocks are kept: it is no time to live per session",
+    ),
+    Metric(
+        key="block_reuse_gap_s",
+        label="Reuse gap, median",
+        unit=Unit.SECONDS,
+        concept=Concept.ENGINE,
+        definition="Time between neighbouring hits of a KV block, told when it is evicted; as the "
+        "bucket that holds the quantile.",
+        population="Gaps between the last four hits of sampled blocks that were evicted: at most "
+        "three gaps a block.",
+        weighting="by gap",
+        query="kv_block_buckets",
+        instruments=("kv_block_reuse_gap_seconds",),
+        promql="block_reuse_gap_quantile",
+        unknown_when="no engine runs with --kv-cache-metrics, or no evicted sampled block was hit "
+        "twice in the window",
+        caveats=(
+            *_EVICTED,
+            "The time from allocation to the first hit is no gap; a block hit once has none.",
+        ),
+        not_read_as="the time between turns of a session",
+    ),
+    Metric(
+        key="block_lifetime_s",
+        label="Lifetime, median",
+        unit=Unit.SECONDS,
+        concept=Concept.ENGINE,
+        definition="Time between the allocation of a KV block and the moment it was handed out "
+        "again; as the bucket that holds the quantile.",
+        population="Sampled blocks that were evicted while observed.",
+        weighting="by sampled block",
+        query="kv_block_buckets",
+        instruments=("kv_block_lifetime_seconds",),
+        promql="block_lifetime_quantile",
+        unknown_when="no engine runs with --kv-cache-metrics, or none of its sampled blocks was "
+        "evicted in the window",
+        caveats=(*_EVICTED, "Short windows hold more of the short lives."),
+        not_read_as="how long a block lives: those that live on are not in it",
+    ),
+    Metric(
+        key="sampled_evictions",
+        label="Sampled evictions",
+        unit=Unit.EVENTS,
+        concept=Concept.NEUTRAL,
+        definition="Sampled KV blocks that were handed out again: the number behind every quantile "
+        "of idle time and lifetime.",
+        population="Blocks that an engine chose to watch when it allocated them.",
+        weighting="by sampled block",
+        query="kv_block_counts",
+        instruments=("kv_block_idle_before_evict_seconds",),
+        promql="sampled_evictions",
+        unknown_when="no engine runs with --kv-cache-metrics, or fewer than two scrapes were seen",
+        caveats=(
+            "Never scaled up: the sampling rate is in no series (default 0.01).",
+            *_EVICTED[1:],
+        ),
+        not_read_as="the number of evictions",
+    ),
+    Metric(
+        key="turn_idle_gap_s",
+        label="Idle gap between turns",
+        unit=Unit.SECONDS,
+        concept=Concept.REQUEST,
+        definition="Start of a turn minus the end of the turn before in its session.",
+        population="Turns that began in the window and name a session; unknown gaps are counted "
+        "with their reason.",
+        weighting="by turn",
+        query="turn_gaps",
+        unknown_when="it is the first turn, or the turn before has no end or was still running",
+        caveats=("Bars run from a power of two of seconds to the next.",),
+        not_read_as="a measure of any cache",
+        reference="Langfuse traces and sessions",
+    ),
+    Metric(
+        key="possible_hit_tokens",
+        label="Possible hit tokens",
+        unit=Unit.TOKENS,
+        concept=Concept.NEUTRAL,
+        definition="Most tokens of a prompt that a prefix cache can give back: whole blocks of all "
+        "tokens but the last, which is always computed.",
+        population="A prompt whose whole text is in the cache.",
+        weighting="not at all: it follows from block size and length",
+        query="kv_configurations",
+        instruments=("cache_config_info",),
+        unknown_when="the engine's cache_config_info names no block size",
+        caveats=("Of a prompt that ends on a block's edge, the last block is computed again.",),
+        not_read_as="a forecast of hits, or a verdict on a block size",
     ),
 )
 

@@ -11,6 +11,7 @@ TEXTS: dict[str, str] = {
     "page.hit_ratio": "Hit ratio",
     "page.data_health": "Data health",
     "page.request": "Request",
+    "page.kv_residency": "KV residency",
     "demo.banner": "Synthetic data. A simulated fleet runs because no source is configured. "
     "Set PREFIXWATCH_PROMETHEUS_URL and start again to see your own.",
     # reasons
@@ -223,6 +224,7 @@ TEXTS: dict[str, str] = {
     "lever.restart": "restart",
     "lever.engine_appeared": "engine appeared",
     "lever.engine_left": "engine left",
+    "lever.cache_reset": "cache reset",
     "lever.add": "Log a change",
     "lever.kind": "Kind",
     "lever.what": "What changed",
@@ -449,6 +451,97 @@ TEXTS: dict[str, str] = {
     "{status}.",
     "collector.off": "{source}: not started by this app (PREFIXWATCH_COLLECTOR=false); batches "
     "from elsewhere are merged.",
+    # kv residency page
+    "reason.flag_off": "flag off",
+    "reason.no_evictions": "no sampled evictions",
+    "reason.no_reuse": "no block hit twice",
+    "why.flag_off": "The engines run without --kv-cache-metrics, so they sample no blocks.",
+    "why.no_evictions": "Observed, and no sampled block was evicted in this window. Nothing is "
+    "known about blocks that live on: this is not an idle time of 0.",
+    "why.no_reuse": "Sampled blocks were evicted, and none of them was hit twice.",
+    "kv.summary": "Sampled blocks in this window",
+    "kv.idle": "Idle before eviction",
+    "kv.gap": "Reuse gap",
+    "kv.lifetime": "Lifetime",
+    "kv.over_time": "Median idle before eviction by engine",
+    "kv.engines": "Engines",
+    "kv.turns": "Idle gaps between turns",
+    "kv.match": "Match unit: what a prompt can get back at most",
+    "kv.rate_setting": "Sampling rate {rate} (PREFIXWATCH_KV_SAMPLE_RATE); counts are never "
+    "scaled up by it.",
+    "kv.rate_labels": "Sampling rate {rates} (from cache_config_info); counts are never scaled up "
+    "by it.",
+    "kv.rate_unknown": "Sampling rate: not exported; vLLM's default is 0.01. Counts are of "
+    "sampled blocks and are never scaled up.",
+    "kv.wiped": "Restarts: {restarts}; cache resets asked for: {resets} (whether one succeeded is "
+    "in no series). Blocks watched before either never report.",
+    "kv.not_living": "A block reports when it is evicted; blocks that live on are absent.",
+    "kv.not_independent": "Blocks evicted together are not independent: n is an upper bound of "
+    "what they are worth.",
+    "kv.counts": "Bars hold the count of their bucket, from edge to edge; buckets differ in "
+    "width, so compare counts and not areas. Below: p50 to p99 as buckets, thin as far as "
+    "sampling leaves them (95 %).",
+    "kv.n": "n = {n} {what}, {engines}",
+    "kv.n_blocks": "sampled evictions",
+    "kv.n_gaps": "gaps (at most three a block)",
+    "kv.n_engines": "{n} engines",
+    "kv.n_engine": "1 engine",
+    "kv.left_out": "Left out, with other bucket edges: {names}. Buckets of different edges are "
+    "not added up; filter by pod to see them.",
+    "kv.broken": "Contract error on {names}: cumulative counts fall with rising edge ({what}). "
+    "Left out, and nothing is repaired.",
+    "kv.too_many_gaps": "Contract error on {names}: more than three reuse gaps per evicted block.",
+    "kv.no_interval": "none with n = {n}",
+    "kv.beyond": "{part} of n lie beyond {edge}.",
+    "kv.states": "Not in these numbers:",
+    "kv.state_flag_off": "{names}: flag off. Start with --kv-cache-metrics (and, on a quiet "
+    "engine, a larger --kv-cache-metrics-sample than its default 0.01).",
+    "kv.state_stats_off": "{names}: no series at all. The engine runs with --disable-log-stats; "
+    "start it without that flag, and with --kv-cache-metrics.",
+    "kv.state_caching_off": "{names}: prefix caching is off. The series exist and stay at 0; "
+    "start with --enable-prefix-caching.",
+    "kv.state_no_evictions": "{names}: on, and no sampled evictions in this window. Widen the "
+    "range; nothing is reported while never-used blocks remain, and little at a low sampling "
+    "rate.",
+    "kv.state_unknown": "{names}: fewer than two scrapes in this window; see Data health.",
+    "kv.no_engine": "No engine is known in this scope. One that is scraped and shows no series at "
+    "all runs with --disable-log-stats: start it without that flag, and with --kv-cache-metrics.",
+    "kv.else": "Without these histograms: compare requests by their idle gap once they are judged "
+    "by strata; send a controlled input again after growing pauses and watch its cached tokens; "
+    "or trace one engine. None of these measures residency.",
+    "kv.turns_n": "n = {n} gaps; unknown: {unknown}.",
+    "kv.turns_none_unknown": "none",
+    "kv.turns_unknown": "{n} {reason}",
+    "kv.turns_off": "No turn with a session in this window. Turns come with requests: connect "
+    "Langfuse and send session_id.",
+    "kv.match_note": "At least one token of a prompt is always computed, so a prompt that ends on "
+    "a block's edge gets one block less. Large blocks give coarser steps; that alone is no miss.",
+    "residency.measured": "measured",
+    "residency.no_evictions": "on, no sampled evictions",
+    "residency.caching_off": "caching off",
+    "residency.flag_off": "flag off",
+    "residency.stats_off": "no series",
+    "residency.unknown": "unknown",
+    "legend.beyond": "beyond {edge}",
+    "legend.cumulative": "cumulative share",
+    "legend.sampled": "sampling, 95 %",
+    "legend.bucket": "quantile's bucket",
+    "legend.no_evictions": "no sampled evictions",
+    "axis.edges": "bucket edges (log)",
+    "axis.turns": "turns",
+    "note.evictions": ", n = {n}",
+    "col.quantile": "Quantile",
+    "col.quantile_bucket": "Bucket",
+    "col.sampled": "Sampling, 95 %",
+    "col.evictions": "Sampled evictions",
+    "col.idle_p50": "Idle p50",
+    "col.gap_p50": "Reuse gap p50",
+    "col.lifetime_p50": "Lifetime p50",
+    "col.block_size": "Block size",
+    "col.match_unit": "Match unit",
+    "col.blocks": "Blocks",
+    "col.possible": "Prompt of {n}",
+    "cell.as_block": "the block",
     # request page: finding
     "request.field": "Find a request by any of its ids",
     "request.field_hint": "observation, trace, session, gateway, response, client or logical id",

@@ -3,17 +3,20 @@
 from core.charts.axis import TimeAxis
 from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, ttft
 from core.charts.frame import short_list
-from core.charts.heat import heat
+from core.charts.heat import heat, idle_scale
 from core.charts.marks import lever_letters
 from core.charts.palette import COLOURS
+from core.charts.residency import distribution, turn_gaps
 from core.charts.timeline import timeline
 from core.charts.waterfall import waterfall
 
 __all__ = [
     "COLOURS",
     "TimeAxis",
+    "distribution",
     "heat",
     "hit_ratio",
+    "idle_scale",
     "inflation",
     "kv_usage",
     "lever_letters",
@@ -22,5 +25,6 @@ __all__ = [
     "short_list",
     "timeline",
     "ttft",
+    "turn_gaps",
     "waterfall",
 ]

@@ -44,6 +44,16 @@ from core.ui.request import (
     usage_verdict,
 )
 from core.ui.request_lists import recent_requests, several_requests
+from core.ui.residency import (
+    distribution_panel,
+    distributions_note,
+    match_units_table,
+    residency_engines,
+    residency_over_time,
+    residency_states,
+    residency_summary,
+    turn_gaps_panel,
+)
 from core.ui.senders import evaluators_table, senders_table, violations_table
 from core.ui.tables import engines_table, groups_table, ttft_note
 from core.ui.tiles import reading_tiles, tiles
@@ -55,6 +65,8 @@ __all__ = [
     "chart",
     "collector_lines",
     "coverage_table",
+    "distribution_panel",
+    "distributions_note",
     "engine_heading",
     "engine_part",
     "engines_table",
@@ -73,6 +85,7 @@ __all__ = [
     "id_field",
     "lever_form",
     "log_table",
+    "match_units_table",
     "moving",
     "nothing_to_show",
     "notices",
@@ -83,6 +96,10 @@ __all__ = [
     "reconciliation",
     "request_link",
     "request_url",
+    "residency_engines",
+    "residency_over_time",
+    "residency_states",
+    "residency_summary",
     "scores_table",
     "senders_table",
     "several_requests",
@@ -94,6 +111,7 @@ __all__ = [
     "timeline_notes",
     "ttft_note",
     "turn_facts",
+    "turn_gaps_panel",
     "unknown_list",
     "usage_table",
     "usage_verdict",

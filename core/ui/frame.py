@@ -194,9 +194,14 @@ def _promql(metric: Metric) -> str:
 def chart(key: str, figure: go.Figure, reading: Reading | None = None) -> None:
     """Draw a figure in the page's theme, or say why its metric has no number at all."""
     if reading is not None and reading.reason not in (None, *QUIET_REASONS):
-        st.html(
-            f'<div class="pw-none pw-hatch"><div class="v">{escaped(fmt.reading(reading))}</div>'
-            f'<div class="t">{escaped(say(f"why.{reading.reason}"))}</div></div>'
-        )
+        no_number(reading)
         return
     st.plotly_chart(figure, key=key, config={"displayModeBar": False, "responsive": True})
+
+
+def no_number(reading: Reading) -> None:
+    """In place of a figure: why its metric has no number."""
+    st.html(
+        f'<div class="pw-none pw-hatch"><div class="v">{escaped(fmt.reading(reading))}</div>'
+        f'<div class="t">{escaped(say(f"why.{reading.reason}"))}</div></div>'
+    )

@@ -232,7 +232,7 @@ def test_first_token_buckets_equal_plain_ones(replay: Replay, pod: str) -> None:
     with replay.store._cursor() as cursor:
         found = cursor.execute(
             "select le, sum(increase) from engine_buckets where span_s = 60 and pod = ?"
-            " group by le",
+            " and instrument = 'time_to_first_token_seconds' group by le",
             [pod],
         ).fetchall()
     assert {edge: n for edge, n in found if n} == expected

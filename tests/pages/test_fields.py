@@ -9,6 +9,7 @@ import pytest
 from core.views.data_health import DataHealthView
 from core.views.fleet import Fleet
 from core.views.hit_ratio import HitRatioView
+from core.views.kv_residency import KvResidencyView
 from core.views.live import LiveView
 from core.views.request import RequestView
 
@@ -19,6 +20,7 @@ VIEWS = {
     "hit_ratio": HitRatioView,
     "data_health": DataHealthView,
     "request": RequestView,
+    "kv_residency": KvResidencyView,
 }
 
 

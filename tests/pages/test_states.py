@@ -26,7 +26,7 @@ from tests.pages.shown import charts, marks_on, ran, table, tables, text, tiles,
 
 PAGES = ("live", "hit_ratio", "data_health")
 NUMBERS = ("live", "hit_ratio")
-EVERY = (*PAGES, "request")
+EVERY = (*PAGES, "request", "kv_residency")
 SCOPE_BAR = ("cluster", "namespace", "model", "pod", "engine", "arm", "range", "compare")
 Put = Callable[..., None]
 
@@ -46,6 +46,10 @@ TITLES = {
         *("health.evaluators", "health.log", "health.cache"),
     ],
     "request": ["request.recent"],
+    "kv_residency": [
+        *("kv.summary", "kv.idle", "kv.gap", "kv.lifetime", "kv.over_time", "kv.engines"),
+        *("table.changes_title", "kv.match", "kv.turns"),
+    ],
 }
 TILES = {
     "live": [
