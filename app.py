@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 PAGES = (
     ("live", "pages/live.py", ":material/monitor_heart:"),
     ("hit_ratio", "pages/hit_ratio.py", ":material/percent:"),
+    ("cached_prefill", "pages/cached_prefill.py", ":material/memory:"),
     ("request", "pages/request.py", ":material/search:"),
     ("data_health", "pages/data_health.py", ":material/fact_check:"),
 )

@@ -1,7 +1,8 @@
 """Views to Plotly figures."""
 
 from core.charts.axis import TimeAxis
-from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, ttft
+from core.charts.cached_prefill import follow_ups, throughput
+from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, queue, ttft
 from core.charts.frame import short_list
 from core.charts.heat import heat
 from core.charts.marks import lever_letters
@@ -12,6 +13,7 @@ from core.charts.waterfall import waterfall
 __all__ = [
     "COLOURS",
     "TimeAxis",
+    "follow_ups",
     "heat",
     "hit_ratio",
     "inflation",
@@ -19,7 +21,9 @@ __all__ = [
     "lever_letters",
     "prefill",
     "pressure",
+    "queue",
     "short_list",
+    "throughput",
     "timeline",
     "ttft",
     "waterfall",

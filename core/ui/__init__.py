@@ -3,7 +3,17 @@
 Pages call these functions in order; nothing here computes a measured number.
 """
 
+from core.ui.cached_prefill import (
+    ACCOUNTS,
+    RATES_BY_SOURCE,
+    TOKENS_BY_SOURCE,
+    accounts_table,
+    differences_table,
+    prefill_engines_table,
+    prefill_note,
+)
 from core.ui.engine_part import engine_heading, engine_part
+from core.ui.follow_ups import AFFINITY, places_table, uncached_table
 from core.ui.frame import (
     chart,
     frame,
@@ -49,12 +59,18 @@ from core.ui.tables import engines_table, groups_table, ttft_note
 from core.ui.tiles import reading_tiles, tiles
 
 __all__ = [
+    "ACCOUNTS",
+    "AFFINITY",
+    "RATES_BY_SOURCE",
+    "TOKENS_BY_SOURCE",
+    "accounts_table",
     "attempts_table",
     "cache_line",
     "changes_table",
     "chart",
     "collector_lines",
     "coverage_table",
+    "differences_table",
     "engine_heading",
     "engine_part",
     "engines_table",
@@ -76,6 +92,9 @@ __all__ = [
     "moving",
     "nothing_to_show",
     "notices",
+    "places_table",
+    "prefill_engines_table",
+    "prefill_note",
     "proxy_counters",
     "raw_usage_table",
     "reading_tiles",
@@ -94,6 +113,7 @@ __all__ = [
     "timeline_notes",
     "ttft_note",
     "turn_facts",
+    "uncached_table",
     "unknown_list",
     "usage_table",
     "usage_verdict",
