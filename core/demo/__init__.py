@@ -1,8 +1,8 @@
 """The demo: a simulated vLLM fleet and gateway behind the ordinary clients.
 
 `fleet` says who exists and what happens to them, `traffic` what each engine does
-then, `exports` and `configuration` what vLLM would export for it. `simulate`
-makes samples of that, `transport` answers Prometheus queries from the samples,
+then, `exports`, `completed`, `residency` and `configuration` what vLLM would export
+for it. `simulate` makes samples of that, `transport` answers Prometheus queries from the samples,
 and `source` joins it to the client.
 
 The same traffic has a request side: `arrivals` draws the requests behind the

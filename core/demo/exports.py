@@ -77,7 +77,7 @@ def first_token_increments(model: Model, traffic: Traffic, rng: np.random.Genera
     counts = rng.multinomial(traffic.requests, np.diff(below, axis=1, prepend=0))
     family = "vllm:time_to_first_token_seconds"
     buckets = {
-        Name(f"{family}_bucket", "le", _edge_text(edge)): column
+        Name(f"{family}_bucket", "le", edge_text(edge)): column
         for edge, column in zip(FIRST_TOKEN_EDGES, counts.cumsum(axis=1).T, strict=True)
     }
     return buckets | {
@@ -115,5 +115,6 @@ def _lookups(traffic: Traffic, rng: np.random.Generator) -> tuple[Ints, Ints]:
     return traffic.prompt_tokens + again, traffic.local_hits_tokens + hit_again
 
 
-def _edge_text(edge: float) -> str:
+def edge_text(edge: float) -> str:
+    """A bucket edge as the server writes it."""
     return "+Inf" if edge == inf else str(edge)

@@ -45,6 +45,7 @@ class Episode:
 NEVER = Episode(0, 0)
 ALWAYS = Episode(0, CYCLE_S)
 SCRAPE_GAP = Episode(70 * MINUTE_S, 4 * MINUTE_S)
+CANARY_RESET = Episode(94 * MINUTE_S, 20)
 CANARY_TRAFFIC = Episode(95 * MINUTE_S, 30 * MINUTE_S)
 AFFINITY = Episode(132 * MINUTE_S, 90 * MINUTE_S)
 RESTART = Episode(148 * MINUTE_S, 150)
@@ -77,7 +78,9 @@ class Engine:
     """One engine core. Data-parallel engines share pod and address.
 
     `share` is its load relative to an engine that takes part fully, and
-    `affine_share` a further factor under session affinity.
+    `affine_share` a further factor under session affinity. `kv_metrics` says
+    whether it runs with `--kv-cache-metrics`; `reset` begins where somebody asks
+    it to reset its prefix cache.
     """
 
     model: Model
@@ -91,6 +94,8 @@ class Engine:
     restart: Episode = NEVER
     kv_pressure: Episode = NEVER
     scrape_gap: Episode = NEVER
+    kv_metrics: bool = True
+    reset: Episode = NEVER
 
     @property
     def target_labels(self) -> dict[str, str]:
@@ -167,10 +172,17 @@ FLEET = (
         affine_share=0.88,
         kv_pressure=KV_PRESSURE,
     ),
-    Engine(QWEN, "qwen3-32b-3", "10.42.9.4:8000", share=0.15, traffic=CANARY_TRAFFIC),
+    Engine(
+        QWEN,
+        "qwen3-32b-3",
+        "10.42.9.4:8000",
+        share=0.15,
+        traffic=CANARY_TRAFFIC,
+        reset=CANARY_RESET,
+    ),
     Engine(SCOUT, "llama-4-scout-0", "10.42.11.22:8000"),
     Engine(SCOUT, "llama-4-scout-1", "10.42.12.40:8000", restart=RESTART),
-    Engine(SCOUT, "llama-4-scout-2", "10.42.14.6:8000"),
+    Engine(SCOUT, "llama-4-scout-2", "10.42.14.6:8000", kv_metrics=False),
     Engine(GPT_OSS, "gpt-oss-120b-0", "10.42.20.13:8000", "0", scrape_gap=SCRAPE_GAP),
     Engine(GPT_OSS, "gpt-oss-120b-0", "10.42.20.13:8000", "1", scrape_gap=SCRAPE_GAP),
 )

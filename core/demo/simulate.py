@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from core.demo.completed import completed_increments, generated_tokens
 from core.demo.configuration import configuration_labels
 from core.demo.exports import Measured, Name, first_token_increments, gauges, token_increments
 from core.demo.fleet import CYCLE_S, FLEET, Engine
-from core.demo.traffic import EngineCycle, Traffic, engine_cycle
+from core.demo.residency import Past, handed_out, residency_increments
+from core.demo.traffic import EngineCycle, engine_cycle
 from core.domain.records import Bools, Floats, RawSeries
 
 KEPT_CYCLES = 9
@@ -31,6 +33,7 @@ class Simulation:
         self._cycles: dict[int, Cycle] = {}
         self._made = 0
         self._totals: dict[Engine, dict[Name, float]] = {engine: {} for engine in FLEET}
+        self._past: dict[Engine, Past] = {}
 
     def samples(
         self, wanted: Callable[[Mapping[str, str]], bool], start: float, end: float
@@ -66,23 +69,41 @@ class Simulation:
         scraped = ~engine.scrape_gap.covers(elapsed)
         shown = scraped & ~down
         times = at[shown]
-        counters = self._counters(engine, made.traffic, down, made.rng)
+        counters = self._counters(made, down)
         series = [
             RawSeries(_labels(engine, name), times, values[shown].astype(float))
             for name, values in {**counters, **gauges(engine.model, made.traffic, made.rng)}.items()
         ]
         series += _configurations(engine, elapsed, at, shown)
+        series += _resets(engine, elapsed, at, shown)
         up = {"__name__": "up"} | engine.target_labels
         return [*series, RawSeries(up, at[scraped], (~down[scraped]).astype(float))]
 
-    def _counters(
-        self, engine: Engine, traffic: Traffic, down: Bools, rng: np.random.Generator
-    ) -> Measured:
-        tokens = token_increments(traffic, rng)
-        first_tokens = first_token_increments(engine.model, traffic, rng)
-        counters = _running_totals({**tokens, **first_tokens}, self._totals[engine], down)
+    def _counters(self, made: EngineCycle, down: Bools) -> Measured:
+        engine, traffic = made.engine, made.traffic
+        (own,) = made.rng.spawn(1)
+        increments = {
+            **token_increments(traffic, made.rng),
+            **first_token_increments(engine.model, traffic, made.rng),
+            **self._further(made, down, own),
+        }
+        counters = _running_totals(increments, self._totals[engine], down)
         self._totals[engine] = {name: float(values[-1]) for name, values in counters.items()}
         return counters
+
+    def _further(self, made: EngineCycle, down: Bools, rng: np.random.Generator) -> Measured:
+        """What needs to know the cycle before; drawn apart, so that it changes nothing else."""
+        engine, traffic = made.engine, made.traffic
+        past = self._past.get(engine)
+        before = None if past is None else past.traffic
+        generated = generated_tokens(engine, traffic, before, down, rng)
+        blocks = handed_out(traffic, generated, past)
+        self._past[engine] = Past(traffic, made.elapsed, blocks)
+        return {
+            Name("vllm:generation_tokens_total"): generated,
+            **completed_increments(engine, traffic, before, down, rng),
+            **residency_increments(made, blocks, past, down, rng),
+        }
 
 
 def _labels(engine: Engine, name: Name) -> dict[str, str]:
@@ -100,6 +121,17 @@ def _configurations(engine: Engine, elapsed: Floats, at: Floats, shown: Bools) -
         labels = {"__name__": "vllm:cache_config_info"} | labels
         found.append(RawSeries(labels, times, np.ones(times.size)))
     return found
+
+
+def _resets(engine: Engine, elapsed: Floats, at: Floats, shown: Bools) -> list[RawSeries]:
+    """Calls of `/reset_prefix_cache` at the API server: a series born with the first call."""
+    called = engine.reset.times_begun(elapsed)
+    there = shown & (called > 0)
+    if not there.any():
+        return []
+    own = {"handler": "/reset_prefix_cache", "method": "POST", "status": "2xx"}
+    labels = {"__name__": "http_requests_total"} | engine.target_labels | own
+    return [RawSeries(labels, at[there], called[there])]
 
 
 def _running_totals(
