@@ -41,15 +41,8 @@ def sum_over(*parts: Amounts) -> dict[int, float]:
     return {engine: sum(part[engine] for part in parts) for engine in sorted(engines)}
 
 
-def difference(
-    metric: str, these: Amounts, those: Amounts, *, absent: Reason, negative: bool = True
-) -> Reading:
+def difference(metric: str, these: Amounts, those: Amounts, *, absent: Reason) -> Reading:
     """Sum of these less sum of those, over the engines that give both.
-
-    Parameters
-    ----------
-    negative : bool
-        Whether a difference below 0 can be; where it cannot, it is a contract error.
 
     Unknown when
     ------------
@@ -61,7 +54,4 @@ def difference(
     both = these.keys() & those.keys()
     if not both:
         return Reading(metric, None, absent)
-    value = sum(these[e] for e in both) - sum(those[e] for e in both)
-    if value < 0 and not negative:
-        return Reading(metric, None, Reason.CONTRACT_ERROR)
-    return Reading(metric, value)
+    return Reading(metric, sum(these[e] for e in both) - sum(those[e] for e in both))
