@@ -733,18 +733,21 @@ TEXTS: dict[str, str] = {
     "prefill.follow_ups": "Follow-up turns and the engine of the turn before",
     "chart.throughput": "Throughput",
     "chart.queue": "Queue",
-    "legend.prompt_tokens_per_s": "prompt tokens/s",
-    "legend.generation_tokens_per_s": "generated tokens/s",
+    "axis.prompt_tokens_per_s": "prompt tokens/s",
+    "axis.generation_tokens_per_s": "generated/s",
+    "legend.turns_same": "turns: same engine",
+    "legend.turns_another": "another engine",
+    "legend.turns_unknown": "engine unknown",
     "legend.same_engine": "share on the same engine",
     "axis.same_engine": "same engine (%)",
     "axis.turns": "turns",
     "account.source": "By source",
     "account.tier": "Cached, by tier",
     "account.request": "Request sums",
-    "population.source": "requests whose prefill ended",
-    "population.tier": "requests whose prefill ended",
-    "population.tier_cached": "requests at admission",
-    "population.request": "completed requests only",
+    "population.source": "prefills that ended",
+    "population.tier": "prefills that ended",
+    "population.tier_cached": "admissions",
+    "population.request": "completed requests",
     "part.local_cache_hit": "cached, local",
     "part.external_kv_transfer": "cached, external KV",
     "part.local_compute": "computed",
@@ -769,7 +772,7 @@ TEXTS: dict[str, str] = {
     "difference.why.request_cached": "The same requests, their cached part.",
     "col.account": "Account",
     "col.part": "Part",
-    "col.account_share": "Share of the account",
+    "col.account_share": "Share",
     "col.engines": "Engines",
     "col.population": "Of",
     "col.difference": "Difference",
@@ -816,13 +819,15 @@ TEXTS: dict[str, str] = {
     "follow_ups.assumes": "Offered is an estimate: input and output of the turn before, at most "
     "this input less one token, in whole blocks. It assumes that the prompt repeats the whole "
     "history and that nothing is changed in it. Delivered is cached tokens over offered ones; "
-    "turns above their offer had help from other prefixes.",
+    "above the offer, other prefixes gave too.",
     "follow_ups.blocks": "{n} offers use a block size of {block}: the engine's own is not known.",
     "follow_ups.pool_level": "{n} turns unknown: one of the two turns names no engine (pool "
     "level).",
     "follow_ups.pod_level": "{n} turns unknown: one of the two turns names a pod, and not which of "
     "its engines (pod level).",
     "follow_ups.no_request": "{n} turns unknown: the turn before holds no request.",
+    "follow_ups.long_ago": "{n} turns unknown: the turn before lies more than a day before this "
+    "window, and is not looked for.",
     "follow_ups.overlapping": "{n} turns without an offer: the turn before was still running.",
     "follow_ups.other_model": "{n} turns without an offer: the turn before asked another model.",
     # errors

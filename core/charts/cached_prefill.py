@@ -25,23 +25,23 @@ TURN_COLOURS = {
 def throughput(axis: TimeAxis, lines: Mapping[str, Sequence[float | None]]) -> go.Figure:
     """Prompt tokens per second above, generated ones below."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.1)
-    shown = {"prompt_tokens_per_s": "solid", "generation_tokens_per_s": "dash"}
-    for row, (metric, dash) in enumerate(shown.items(), start=1):
-        values = lines[metric]
+    for row, (metric, values) in enumerate(lines.items(), start=1):
         trace = go.Scatter(
             x=axis.middles,
             y=values,
             mode="lines+markers",
             marker={"size": 3},
-            line={"color": COLOURS[Concept.NEUTRAL], "dash": dash, "width": 2},
-            name=say(f"legend.{metric}"),
+            line={"color": COLOURS[Concept.NEUTRAL], "width": 2},
+            name=say(f"axis.{metric}"),
+            showlegend=False,
             text=["" if v is None else fmt.amount(v, Unit.TOKENS_PER_S) for v in values],
             hovertemplate="%{x|%H:%M} %{text}<extra></extra>",
         )
         figure.add_trace(trace, row=row, col=1)
-    time_layout(figure, axis, say("axis.tokens_per_s"), rows=2)
+    time_layout(figure, axis, say("axis.prompt_tokens_per_s"), rows=2)
     scale = {"rangemode": "tozero", "tickformat": "~s"}
-    figure.update_layout(yaxis=scale, yaxis2=scale)
+    lower = {"title": {"text": say("axis.generation_tokens_per_s")}}
+    figure.update_layout(yaxis=scale, yaxis2=scale | lower)
     return figure
 
 
@@ -70,7 +70,7 @@ def _turns(axis: TimeAxis, place: Place, values: Sequence[float | None]) -> go.B
     marker: dict[str, object] = {"color": TURN_COLOURS[place], "line": {"width": 0}}
     if place is Place.UNKNOWN:
         marker["pattern"] = {"shape": "/", "fgcolor": UNKNOWN, "size": 7}
-    name = say(f"place.turn_{place}")
+    name = say(f"legend.turns_{place}")
     return go.Bar(
         x=axis.middles,
         y=values,

@@ -13,6 +13,9 @@ from core.domain.reading import Reading, Reason, Reported
 
 BLOCK_TOKENS = 16
 """Block size of vLLM on GPU by default, where an engine's configuration is not known."""
+LOOK_BACK_S = 86_400
+"""So long before a window turns are looked for; one session that pauses for weeks would
+otherwise make every reader pay for all that was written meanwhile."""
 
 
 class Place(StrEnum):
@@ -45,9 +48,9 @@ class FollowUps:
         Offers made with `BLOCK_TOKENS`.
     overlapping, other_model : int
         Turns without an offer, as the turn before was still running or asked another model.
-    pod_level, pool_level, no_request : int
-        Why the place is unknown: only a pod is named, nobody named an engine, or the turn
-        before holds no request.
+    pod_level, pool_level, no_request, long_ago : int
+        Why the place is unknown: only a pod is named, nobody named an engine, the turn
+        before holds no request, or it is older than `LOOK_BACK_S`.
     """
 
     place: Place
@@ -68,6 +71,7 @@ class FollowUps:
     pod_level: int
     pool_level: int
     no_request: int
+    long_ago: int
 
 
 def offered_tokens(

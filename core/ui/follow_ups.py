@@ -19,7 +19,7 @@ AFFINITY = (
     "offered_delivered_share",
 )
 """Metrics behind the info mark of the follow-up turns."""
-UNSURE = ("pool_level", "pod_level", "no_request", "overlapping", "other_model")
+UNSURE = ("pool_level", "pod_level", "no_request", "long_ago", "overlapping", "other_model")
 """Counts of turns whose place or offer is unknown."""
 
 

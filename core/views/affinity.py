@@ -8,6 +8,7 @@ from math import ceil, floor
 from core.cache.store import Row, Store
 from core.domain.affinity import (
     BLOCK_TOKENS,
+    LOOK_BACK_S,
     FollowUps,
     Place,
     cached_share,
@@ -80,7 +81,7 @@ def _rows(store: Store, fleet: Fleet, window: Window) -> list[Row]:
     if reach.from_s is None:
         return []
     stretch = {
-        "from": datetime.fromtimestamp(floor(reach.from_s), UTC),
+        "from": datetime.fromtimestamp(max(floor(reach.from_s), window.start - LOOK_BACK_S), UTC),
         "until": datetime.fromtimestamp(ceil(reach.until_s) + 1, UTC),
     }
     return store.read("follow_ups", params | stretch | {"block_tokens": BLOCK_TOKENS})

@@ -11,7 +11,7 @@ where turn_index >= 1 and start_at >= $start and start_at < $end
 
 -- name: follow_ups
 -- params: block_tokens bigint, from timestamptz, until timestamptz, bin_s bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
--- returns: bin s, place text, turns turns, measured turns, input_tokens tokens, cached_tokens tokens, gaps turns, gap_median_s s, offers turns, offered_tokens tokens, delivered_tokens tokens, above turns, above_tokens tokens, assumed_blocks turns, overlapping turns, other_model turns, pod_level turns, pool_level turns, no_request turns
+-- returns: bin s, place text, turns turns, measured turns, input_tokens tokens, cached_tokens tokens, gaps turns, gap_median_s s, offers turns, offered_tokens tokens, delivered_tokens tokens, above turns, above_tokens tokens, assumed_blocks turns, overlapping turns, other_model turns, pod_level turns, pool_level turns, no_request turns, long_ago turns
 -- metrics: same_engine_share, follow_up_cached_share, follow_up_idle_gap, offered_tokens, offered_delivered_share
 -- Follow-up turns (turn_index from 1) that start in the window and hold a request. One
 -- row per place over the whole window (bin is null), and one per chart bin and place.
@@ -20,9 +20,9 @@ where turn_index >= 1 and start_at >= $start and start_at < $end
 -- by its first request; labels and arm of the scope are those of this request, and so are
 -- input_tokens and cached_tokens, summed where its cached count is measured. The engine of
 -- the turn before is that of its last request attributed to an engine. place is `same`,
--- `another`, or `unknown`: the turn before holds no request (no_request), one side names
--- neither engine nor pod (pool_level), or one side names only a pod (pod_level), the first
--- of these that applies.
+-- `another`, or `unknown`: the turn before began before $from and is not looked for
+-- (long_ago), it holds no request (no_request), one side names neither engine nor pod
+-- (pool_level), or one side names only a pod (pod_level), the first of these that applies.
 --
 -- Offered: what the session's own history could have given at most,
 --     floor(min(history, input - 1) / block) * block
@@ -31,17 +31,17 @@ where turn_index >= 1 and start_at >= $start and start_at < $end
 -- in it; one token at least is computed. `core.domain.affinity.offered_tokens` is the same
 -- rule. block is the block size in the configuration of the engine that was asked, else
 -- $block_tokens (assumed_blocks). No offer is known where usage is missing, where the
--- turn before was still running (overlapping), or where another model was asked
--- (other_model). Sums of offers are over turns whose cached count is measured too:
+-- turn before was still running (overlapping) or is not looked for, or where another model
+-- was asked (other_model). Sums of offers are over turns whose cached count is measured too:
 -- delivered_tokens are their cached tokens, and above counts those with more of them than
 -- were offered, by above_tokens, which other prefixes gave.
 with chosen as (
     select f.session_id, f.turn_id, f.start_at as turn_at, f.idle_gap_s, f.idle_gap_reason,
            p.turn_id as previous_id
     from turns f
-    join turns p on p.session_id = f.session_id and p.turn_index = f.turn_index - 1
-    where f.turn_index >= 1 and f.start_at >= $start and f.start_at < $end
+    left join turns p on p.session_id = f.session_id and p.turn_index = f.turn_index - 1
       and p.start_at >= $from and p.start_at < $end
+    where f.turn_index >= 1 and f.start_at >= $start and f.start_at < $end
 ),
 near as materialized (
     select session_id, turn_id, start_at, observation_key, engine_id, attribution, cluster,
@@ -89,6 +89,7 @@ compared as (
                 when attribution = 'engine' and previous_engine_id is not null then 'another'
                 else 'unknown' end as place,
            case when attribution = 'engine' and previous_engine_id is not null then null
+                when previous_id is null then 'long_ago'
                 when pod_named is null then 'no_request'
                 when attribution = 'pool' or (previous_engine_id is null and not pod_named)
                     then 'pool'
@@ -134,7 +135,8 @@ select bin, place,
        count(*) filter (where is_other_model) as other_model,
        count(*) filter (where why = 'pod') as pod_level,
        count(*) filter (where why = 'pool') as pool_level,
-       count(*) filter (where why = 'no_request') as no_request
+       count(*) filter (where why = 'no_request') as no_request,
+       count(*) filter (where why = 'long_ago') as long_ago
 from priced
 group by grouping sets ((place), (bin, place))
 order by bin, place

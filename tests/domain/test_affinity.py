@@ -35,6 +35,7 @@ SOME = FollowUps(
     pod_level=0,
     pool_level=0,
     no_request=0,
+    long_ago=0,
 )
 NONE = replace(
     SOME,

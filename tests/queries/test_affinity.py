@@ -192,14 +192,19 @@ def test_an_unmeasured_turn_is_in_no_sum_of_tokens(cache: Cache) -> None:
     assert same.offered_tokens == 1248
 
 
-def test_a_turn_before_the_window_is_found(cache: Cache) -> None:
-    """A session that pauses for days keeps its history; turns before the window are no rows."""
-    old = turns("s", "a", first=T0 - 3 * 86_400.0)
+@pytest.mark.parametrize(("hours", "place"), [(23, Place.SAME), (72, Place.UNKNOWN)])
+def test_a_turn_before_the_window_is_found_for_a_day(
+    cache: Cache, hours: int, place: Place
+) -> None:
+    """A session that paused keeps its history; one that paused for days is told as such."""
+    old = turns("s", "a", first=T0 - hours * 3600.0)
     new = turns("s", "x", "a", first=T0 + 60.0)["observations"][1:]
     cache.observed(old, {"observations": new})
-    same = cache.found().of(Place.SAME).sums
-    assert (same.turns, same.offered_tokens) == (1, 1040)
-    assert same.gap_median_s == 3 * 86_400 + 90
+    found = cache.found()
+    row = found.of(place).sums
+    assert (row.turns, found.count("turns")) == (1, 1)
+    assert (row.offered_tokens, row.long_ago) == ((1040, 0) if hours < 24 else (None, 1))
+    assert row.gap_median_s == hours * 3600 + 90
 
 
 def test_the_scope_is_that_of_the_turn_itself(cache: Cache) -> None:
