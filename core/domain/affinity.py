@@ -136,30 +136,35 @@ def same_engine_share(
     return ratio_of_sums("same_engine_share", same, known, coverage=coverage)
 
 
-def cached_share(found: FollowUps) -> Reading:
-    """Cached over input tokens of the first requests of follow-up turns, where measured."""
+def cached_share(found: FollowUps, *, quiet: Reason = Reason.NO_TRAFFIC) -> Reading:
+    """Cached over input tokens of the first requests of follow-up turns, where measured.
+
+    Unknown when
+    ------------
+    There is no turn (`quiet`), or none has a measured cached count.
+    """
     return ratio_of_sums(
         "follow_up_cached_share",
         found.cached_tokens,
         found.input_tokens,
         coverage=Reported(found.measured, found.turns) if found.turns else None,
-        absent=Reason.NOT_MEASURED if found.turns else Reason.NO_TRAFFIC,
+        absent=Reason.NOT_MEASURED if found.turns else quiet,
     )
 
 
-def delivered_share(found: FollowUps) -> Reading:
+def delivered_share(found: FollowUps, *, quiet: Reason = Reason.NO_TRAFFIC) -> Reading:
     """Cached tokens over offered tokens; above 1 where other prefixes gave more.
 
     Unknown when
     ------------
-    No offer of a measured turn is known (not measured), there is no turn, or nothing was
-    offered as the histories are shorter than a block (no traffic).
+    There is no turn (`quiet`), no offer of a measured turn is known (not measured), or
+    nothing was offered, as the histories are shorter than a block (no traffic).
     """
     return ratio_of_sums(
         "offered_delivered_share",
         found.delivered_tokens,
         found.offered_tokens,
         coverage=Reported(found.offers, found.turns) if found.turns else None,
-        absent=Reason.NOT_MEASURED if found.turns else Reason.NO_TRAFFIC,
+        absent=Reason.NOT_MEASURED if found.turns else quiet,
         at_most_one=False,
     )

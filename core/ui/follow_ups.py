@@ -5,7 +5,6 @@ import streamlit as st
 from core import format as fmt
 from core.domain.affinity import BLOCK_TOKENS
 from core.messages import say
-from core.ui.style import plain
 from core.ui.tables import Cell, Column, table
 from core.views.affinity import Affinity, PlaceRow
 from core.views.cached_prefill import CachedPrefillView
@@ -88,7 +87,7 @@ def places_table(view: CachedPrefillView) -> None:
     ]
     table("follow_ups", columns, [_place(row) for row in view.affinity.places])
     for text in _notes(view):
-        st.caption(plain(text))
+        st.caption(text)
 
 
 def _place(row: PlaceRow) -> list[Cell]:

@@ -68,7 +68,7 @@ def load_affinity(store: Store, fleet: Fleet, window: Window) -> Affinity:
     quiet = Reason.NOT_CONNECTED if fleet.requests is None else Reason.NO_TRAFFIC
     turns = {place: row.turns for place, row in whole.items()}
     return Affinity(
-        places=tuple(_place(fleet, place, whole.get(place)) for place in Place),
+        places=tuple(_place(place, whole.get(place), quiet) for place in Place),
         same_share=_share(fleet, turns, quiet),
         share_line=tuple(_share(fleet, in_bins.get(b, {}), quiet) for b in fleet.bins),
         turns={p: tuple(in_bins.get(b, {}).get(p) for b in fleet.bins) for p in Place},
@@ -100,18 +100,16 @@ def _share(fleet: Fleet, turns: Mapping[str, int], quiet: Reason) -> Reading:
     )
 
 
-def _place(fleet: Fleet, place: Place, row: Row | None) -> PlaceRow:
+def _place(place: Place, row: Row | None, quiet: Reason) -> PlaceRow:
     sums = _nothing(place) if row is None else _sums(place, row)
-    absent = Reason.NOT_MEASURED if sums.turns else Reason.NO_TRAFFIC
-    if fleet.requests is None and not sums.turns:
-        absent = Reason.NOT_CONNECTED
+    absent = Reason.NOT_MEASURED if sums.turns else quiet
     seen = Reported(sums.gaps, sums.turns) if sums.turns else None
     return PlaceRow(
         sums=sums,
-        cached_share=cached_share(sums),
+        cached_share=cached_share(sums, quiet=quiet),
         idle_gap=or_absent("follow_up_idle_gap", sums.gap_median_s, absent, seen),
         offered=or_absent("offered_tokens", sums.offered_tokens, absent),
-        delivered=delivered_share(sums),
+        delivered=delivered_share(sums, quiet=quiet),
     )
 
 

@@ -13,11 +13,14 @@ expect.set_options(timeout=PATIENCE_S * 1000)
 PAGES = {
     "": "chart.prefill",
     "hit_ratio": "hit.definitions",
+    "cached_prefill": "prefill.headline",
     "request": "request.recent",
     "data_health": "health.sources",
 }
 """URL path of each page, and a heading that only it has."""
-PROBES = re.compile(r"/(?:hit_ratio|request|data_health)/_stcore/(?:health|host-config)$")
+PROBES = re.compile(
+    r"/(?:hit_ratio|cached_prefill|request|data_health)/_stcore/(?:health|host-config)$"
+)
 """What Streamlit asks for below a deep link before it finds its base path; always 404."""
 
 
