@@ -17,7 +17,7 @@ from core.domain.prefill import (
     sum_over,
 )
 from core.domain.ratios import ratio_of_sums
-from core.domain.reading import Reading
+from core.domain.reading import Reading, Reason
 from core.domain.scope import Window
 from core.views.fleet import Fleet, query_params
 
@@ -93,11 +93,14 @@ class PrefillSums:
         return dict(sorted(found.items()))
 
     def tokens(self, metric: str, amounts: Amounts, *instruments: str) -> Reading:
-        """The sum over engines, with their coverage."""
+        """The sum over engines, with their coverage; one below 0 cannot be true."""
         if not amounts:
             return Reading(metric, None, self.fleet.absent(*instruments))
         coverage = self.fleet.coverage_of(amounts.keys(), self._samples(instruments, amounts))
-        return Reading(metric, sum(amounts.values()), coverage=coverage)
+        value = sum(amounts.values())
+        if value < 0:
+            return Reading(metric, None, Reason.CONTRACT_ERROR, coverage=coverage)
+        return Reading(metric, value, coverage=coverage)
 
     def share(self, metric: str, part: Amounts, whole: Amounts, *instruments: str) -> Reading:
         """Part over whole, summed over the engines that give both."""

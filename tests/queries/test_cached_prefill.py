@@ -148,6 +148,14 @@ def test_nothing_exported_is_no_zero(cache: Cache) -> None:
     assert view.tiles[0].reading.reason is Reason.NOT_EXPORTED
 
 
+def test_more_computed_than_prompted_is_a_contract_error(cache: Cache) -> None:
+    """Request sums that cannot be true give no cached tokens, and no share below 0."""
+    wrong = COUNTERS | {"request_prefill_kv_computed_tokens_sum": 950.0}
+    cache.put(prefilling("a", counters=wrong))
+    (row,) = [r for r in cache.view().accounts if (r.account, r.part) == ("request", "cached")]
+    assert (row.tokens.reason, row.share.reason) == (Reason.CONTRACT_ERROR,) * 2
+
+
 def test_tiles_change_against_the_period_before(cache: Cache) -> None:
     """The comparison reads the same sums of the other period."""
     cache.put(prefilling("a"))
