@@ -21,6 +21,7 @@ PAGES = (
     ("live", "pages/live.py", ":material/monitor_heart:"),
     ("hit_ratio", "pages/hit_ratio.py", ":material/percent:"),
     ("kv_residency", "pages/kv_residency.py", ":material/hourglass_bottom:"),
+    ("cached_prefill", "pages/cached_prefill.py", ":material/memory:"),
     ("request", "pages/request.py", ":material/search:"),
     ("data_health", "pages/data_health.py", ":material/fact_check:"),
 )

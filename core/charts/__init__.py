@@ -1,7 +1,8 @@
 """Views to Plotly figures."""
 
 from core.charts.axis import TimeAxis
-from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, ttft
+from core.charts.cached_prefill import follow_ups, throughput
+from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, queue, ttft
 from core.charts.frame import short_list
 from core.charts.heat import heat, idle_scale
 from core.charts.marks import lever_letters
@@ -14,6 +15,7 @@ __all__ = [
     "COLOURS",
     "TimeAxis",
     "distribution",
+    "follow_ups",
     "heat",
     "hit_ratio",
     "idle_scale",
@@ -22,7 +24,9 @@ __all__ = [
     "lever_letters",
     "prefill",
     "pressure",
+    "queue",
     "short_list",
+    "throughput",
     "timeline",
     "ttft",
     "turn_gaps",

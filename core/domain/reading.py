@@ -21,6 +21,7 @@ class Reason(StrEnum):
     NOT_CONNECTED = "not_connected"
     NOT_MEASURED = "not_measured"
     POD_ONLY = "pod_only"
+    NOT_ATTRIBUTED = "not_attributed"
     CONTRACT_ERROR = "contract_error"
     FLAG_OFF = "flag_off"
     NO_EVICTIONS = "no_evictions"

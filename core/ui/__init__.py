@@ -3,7 +3,17 @@
 Pages call these functions in order; nothing here computes a measured number.
 """
 
+from core.ui.cached_prefill import (
+    ACCOUNTS,
+    RATES_BY_SOURCE,
+    TOKENS_BY_SOURCE,
+    accounts_table,
+    differences_table,
+    prefill_engines_table,
+    prefill_note,
+)
 from core.ui.engine_part import engine_heading, engine_part
+from core.ui.follow_ups import AFFINITY, places_table, uncached_table
 from core.ui.frame import (
     chart,
     frame,
@@ -59,12 +69,18 @@ from core.ui.tables import engines_table, groups_table, ttft_note
 from core.ui.tiles import reading_tiles, tiles
 
 __all__ = [
+    "ACCOUNTS",
+    "AFFINITY",
+    "RATES_BY_SOURCE",
+    "TOKENS_BY_SOURCE",
+    "accounts_table",
     "attempts_table",
     "cache_line",
     "changes_table",
     "chart",
     "collector_lines",
     "coverage_table",
+    "differences_table",
     "distribution_panel",
     "distributions_note",
     "engine_heading",
@@ -89,6 +105,9 @@ __all__ = [
     "moving",
     "nothing_to_show",
     "notices",
+    "places_table",
+    "prefill_engines_table",
+    "prefill_note",
     "proxy_counters",
     "raw_usage_table",
     "reading_tiles",
@@ -112,6 +131,7 @@ __all__ = [
     "ttft_note",
     "turn_facts",
     "turn_gaps_panel",
+    "uncached_table",
     "unknown_list",
     "usage_table",
     "usage_verdict",

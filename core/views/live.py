@@ -1,28 +1,31 @@
 """Live: one screen for the on-call engineer."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from core.cache.store import Row, Store
-from core.domain.gauges import mean_of_samples, rate_per_s, sum_of_means
-from core.domain.histograms import QuantileBounds, quantile_bounds
+from core.domain.gauges import mean_of_samples
+from core.domain.histograms import QuantileBounds
 from core.domain.ratios import change, total
-from core.domain.reading import Coverage, Reading, Reason
+from core.domain.reading import Reading, Reason
 from core.domain.scope import Scope, Window
+from core.views.first_tokens import FirstTokens, first_tokens
 from core.views.fleet import Fleet, load_fleet, query_params
+from core.views.lines import (
+    LOCAL,
+    WAITING,
+    Line,
+    line,
+    mean_requests,
+    of_gauge,
+    or_absent,
+    prefill_lines,
+    running_line,
+    tokens_per_s,
+    waiting_lines,
+    waiting_reading,
+)
 from core.views.requests import RequestSums, request_sums, share_line
 from core.views.sums import CacheSums, Inflated, cache_sums, ratio_line
-
-LOCAL, EXTERNAL, COMPUTED = "local_cache_hit", "external_kv_transfer", "local_compute"
-PREFILL = {
-    "cached_prefill_tokens_per_s": LOCAL,
-    "external_prefill_tokens_per_s": EXTERNAL,
-    "computed_prefill_tokens_per_s": COMPUTED,
-}
-QUANTILES = {"ttft_p50": 0.5, "ttft_p95": 0.95}
-Line = tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,6 @@ def build(store: Store, scope: Scope, now: float) -> LiveView:
     earlier = _Numbers.load(store, fleet, earlier_window) if earlier_window else None
     before = {r.metric: r for r in earlier.readings()} if earlier else {}
     over_time = store.read("hit_ratio_over_time", query_params(scope, fleet.window))
-    ttft = current.ttft
     return LiveView(
         fleet=fleet,
         tiles=tuple(Tile(r, change(r, before.get(r.metric))) for r in current.readings()),
@@ -88,50 +90,24 @@ def build(store: Store, scope: Scope, now: float) -> LiveView:
         broken=current.sums.broken("engine_hit_ratio"),
         hit_ratio=ratio_line("engine_hit_ratio", fleet.bins, current.sums.sound_in(over_time)),
         gateway_share=share_line(store, fleet),
-        prefill={
-            metric: tuple(_prefill_rate(current.prefill, source, {b}) for b in fleet.bins)
-            for metric, source in PREFILL.items()
-        },
-        kv_usage_max=_line(fleet.bins, current.kv, lambda rows: max(r.usage_max for r in rows)),
-        kv_usage_mean=_line(
+        prefill=prefill_lines(fleet.bins, current.prefill),
+        kv_usage_max=line(fleet.bins, current.kv, lambda rows: max(r.usage_max for r in rows)),
+        kv_usage_mean=line(
             fleet.bins,
             current.kv,
             lambda rows: mean_of_samples((r.usage_sum, r.samples) for r in rows),
         ),
-        preemptions=_line(
+        preemptions=line(
             fleet.bins,
             [row for row in current.pressure if row.preemptions is not None],
             lambda rows: sum(r.preemptions for r in rows),
         ),
-        running=_line(fleet.bins, current.queue_of("num_requests_running"), _mean_requests),
-        waiting=_waiting_lines(fleet, current),
-        ttft={
-            metric: tuple(ttft.quantile(q, {b}) for b in fleet.bins)
-            for metric, q in QUANTILES.items()
-        },
-        ttft_left_out=ttft.engines_left_out,
+        running=running_line(fleet.bins, current.queue),
+        waiting=waiting_lines(fleet.bins, current.queue),
+        ttft=current.ttft.lines(fleet.bins),
+        ttft_left_out=current.ttft.engines_left_out,
         engines=_engine_rows(fleet, current),
     )
-
-
-@dataclass(frozen=True)
-class _Ttft:
-    """First-token buckets of the engines that share one set of edges."""
-
-    edges: tuple[float, ...]
-    buckets: dict[int, dict[float, float]]
-    observed: frozenset[int]
-    engines_left_out: int
-
-    def quantile(self, q: float, bins: set[int]) -> QuantileBounds | None:
-        """The quantile over some bins as a bucket interval."""
-        if not bins & self.observed:
-            return None
-        counts = dict.fromkeys(self.edges, 0.0)
-        for b in bins & self.buckets.keys():
-            for edge, count in self.buckets[b].items():
-                counts[edge] += count
-        return quantile_bounds(sorted(counts.items()), q)
 
 
 @dataclass(frozen=True)
@@ -145,13 +121,11 @@ class _Numbers:
     kv: tuple[Row, ...]
     queue: tuple[Row, ...]
     pressure: tuple[Row, ...]
-    first_tokens: tuple[Row, ...]
-    ttft: _Ttft
+    ttft: FirstTokens
 
     @classmethod
     def load(cls, store: Store, fleet: Fleet, window: Window) -> "_Numbers":
         params = query_params(fleet.scope, window)
-        counts = tuple(store.read("ttft_counts", params))
         return cls(
             fleet=fleet,
             sums=cache_sums(store, fleet, window),
@@ -160,12 +134,8 @@ class _Numbers:
             kv=tuple(store.read("kv_usage", params)),
             queue=tuple(store.read("queue", params)),
             pressure=tuple(store.read("pressure", params)),
-            first_tokens=counts,
-            ttft=_ttft(store.read("ttft_buckets", params), counts),
+            ttft=first_tokens(store, params),
         )
-
-    def queue_of(self, instrument: str) -> list[Row]:
-        return [row for row in self.queue if row.instrument == instrument]
 
     def readings(self) -> tuple[Reading, ...]:
         """The tiles, in order."""
@@ -178,111 +148,27 @@ class _Numbers:
                 "preemptions",
                 (row.preemptions for row in self.pressure),
                 absent=self.fleet.absent("num_preemptions"),
-                coverage=self._coverage(self.pressure),
+                coverage=self.fleet.coverage_of_rows(self.pressure),
             ),
-            _or_absent(
-                "requests_waiting",
-                _mean_requests(self.queue_of("num_requests_waiting")),
-                self.fleet.absent("num_requests_waiting"),
-                self._coverage(self.queue_of("num_requests_waiting")),
-            ),
-            self._ttft_p95(),
-        )
-
-    def _coverage(self, rows: Sequence[Row]) -> Coverage:
-        """Coverage by the engines that gave any of these rows."""
-        return self.fleet.coverage_of(
-            {row.engine_id for row in rows}, sum(row.samples for row in rows)
+            waiting_reading(self.fleet, self.queue),
+            self.ttft.reading(self.fleet, "ttft_p95"),
         )
 
     def _cached_prefill(self) -> Reading:
-        bins = {int(row.bin) for row in self.prefill}
-        return _or_absent(
+        return or_absent(
             "cached_prefill_tokens_per_s",
-            _prefill_rate(self.prefill, LOCAL, bins),
+            tokens_per_s(row for row in self.prefill if row.source == LOCAL),
             self.fleet.absent("prompt_tokens_by_source"),
-            self._coverage(self.pressure),
+            self.fleet.coverage_of_rows(self.pressure),
         )
 
     def _kv_max(self) -> Reading:
-        return _or_absent(
+        return or_absent(
             "kv_usage_max",
             max((row.usage_max for row in self.kv), default=None),
             self.fleet.absent("kv_cache_usage_perc"),
-            self._coverage(self.kv),
+            self.fleet.coverage_of_rows(self.kv),
         )
-
-    def _ttft_p95(self) -> Reading:
-        bounds = self.ttft.quantile(QUANTILES["ttft_p95"], set(self.ttft.observed))
-        if bounds is None:
-            absent = self.fleet.absent("time_to_first_token_seconds")
-            quiet = Reason.NO_TRAFFIC if self.ttft.observed else absent
-            return Reading("ttft_p95", None, quiet)
-        high = inf if bounds.censored else bounds.upper
-        return Reading(
-            "ttft_p95",
-            bounds.estimate,
-            coverage=self._coverage(self.first_tokens),
-            low=bounds.lower,
-            high=high,
-        )
-
-
-def _or_absent(
-    metric: str, value: float | None, absent: Reason, coverage: Coverage | None = None
-) -> Reading:
-    if value is None:
-        return Reading(metric, None, absent, coverage=coverage)
-    return Reading(metric, value, coverage=coverage)
-
-
-def _ttft(buckets: Sequence[Row], counts: Sequence[Row]) -> _Ttft:
-    by_edges: dict[str, dict[int, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
-    weight: dict[str, float] = defaultdict(float)
-    for row in buckets:
-        by_edges[row.edges][int(row.bin)][row.le] = row.requests
-        weight[row.edges] += row.requests
-    chosen = max(weight, key=lambda edges: weight[edges], default="")
-    observed = frozenset(int(row.bin) for row in counts if row.requests is not None)
-    edges = tuple(sorted(float(edge) for edge in chosen.split()))
-    return _Ttft(edges, by_edges[chosen], observed, max(0, len(weight) - 1))
-
-
-def _prefill_rate(rows: Iterable[Row], source: str, bins: set[int]) -> float | None:
-    """Tokens per observed second of one source over some bins."""
-    mine = [r for r in rows if r.source == source and int(r.bin) in bins and r.tokens is not None]
-    if not mine:
-        return None
-    return rate_per_s(sum(r.tokens for r in mine), sum(r.observed_s for r in mine))
-
-
-def _mean_requests(rows: Iterable[Row]) -> float | None:
-    """Requests in a queue: each engine's mean over its scrapes, added up."""
-    per_engine: dict[int, tuple[float, int]] = {}
-    for row in rows:
-        value, n = per_engine.get(row.engine_id, (0.0, 0))
-        per_engine[row.engine_id] = (value + row.requests_sum, n + row.samples)
-    return sum_of_means(per_engine.values())
-
-
-def _line(
-    bins: Sequence[int], rows: Iterable[Row], value: Callable[[list[Row]], float | None]
-) -> Line:
-    found: dict[int, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[int(row.bin)].append(row)
-    return tuple(value(found[b]) if b in found else None for b in bins)
-
-
-def _waiting_lines(fleet: Fleet, numbers: _Numbers) -> dict[str, Line]:
-    """Waiting by reason, or in one line where the server gives no reasons."""
-    reasons = numbers.queue_of("num_requests_waiting_by_reason")
-    if not reasons:
-        return {"": _line(fleet.bins, numbers.queue_of("num_requests_waiting"), _mean_requests)}
-    return {
-        reason: _line(fleet.bins, [r for r in reasons if r.reason == reason], _mean_requests)
-        for reason in sorted({str(row.reason) for row in reasons})
-    }
 
 
 def _engine_rows(fleet: Fleet, numbers: _Numbers) -> tuple[EngineRow, ...]:
@@ -291,21 +177,21 @@ def _engine_rows(fleet: Fleet, numbers: _Numbers) -> tuple[EngineRow, ...]:
         mine = {engine.engine_id}
         hit_ratio = numbers.sums.ratio("engine_hit_ratio", engines=mine)
         kv = [r.usage_max for r in numbers.kv if r.engine_id in mine]
-        waiting = [r for r in numbers.queue_of("num_requests_waiting") if r.engine_id in mine]
+        waiting = [r for r in of_gauge(numbers.queue, WAITING) if r.engine_id in mine]
         events = [r.preemptions for r in numbers.pressure if r.engine_id in mine]
         rows.append(
             EngineRow(
                 name=engine.name,
                 hit_ratio=hit_ratio,
-                kv_usage_max=_or_absent(
+                kv_usage_max=or_absent(
                     "kv_usage_max",
                     max(kv, default=None),
                     fleet.absent("kv_cache_usage_perc", engines=mine),
                 ),
-                waiting=_or_absent(
+                waiting=or_absent(
                     "requests_waiting",
-                    _mean_requests(waiting),
-                    fleet.absent("num_requests_waiting", engines=mine),
+                    mean_requests(waiting),
+                    fleet.absent(WAITING, engines=mine),
                 ),
                 preemptions=total(
                     "preemptions", events, absent=fleet.absent("num_preemptions", engines=mine)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from core.views.cached_prefill import CachedPrefillView
 from core.views.data_health import DataHealthView
 from core.views.fleet import Fleet
 from core.views.hit_ratio import HitRatioView
@@ -18,6 +19,7 @@ UI = sorted((ROOT / "core" / "ui").glob("*.py"))
 VIEWS = {
     "live": LiveView,
     "hit_ratio": HitRatioView,
+    "cached_prefill": CachedPrefillView,
     "data_health": DataHealthView,
     "request": RequestView,
     "kv_residency": KvResidencyView,
