@@ -127,6 +127,9 @@ class Unit(StrEnum):
     SECONDS = "s"
     REQUESTS = "requests"
     EVENTS = "events"
+    WINDOWS = "windows"
+    EVENTS_PER_REQUEST = "events per request"
+    SCORE = "score"
 
 
 class Concept(StrEnum):
@@ -204,7 +207,7 @@ _ENTRIES = (
             "Requests with prompt_logprobs skip the lookup and are absent here.",
         ),
         not_read_as="a share of requests, a quality score, or saved GPU time",
-    ),,
+    ),
     Metric(
         key="gateway_cached_share",
         label="Gateway cached share",
@@ -232,7 +235,7 @@ _ENTRIES = (
         not_read_as="the engine's ratio: missing usage, other providers, retries and external KV "
         "make them differ",
         reference="Langfuse usageDetails contract",
-    ),,
+    ),
     Metric(
         key="gateway_counter_share",
         label="Gateway cached share, proxy counters",
@@ -265,7 +268,7 @@ _ENTRIES = (
         not_read_as="the engine's ratio, or the share over recorded requests: both know which "
         "counts were measured",
         reference=LITELLM,
-    ),,
+    ),
     Metric(
         key="request_cached_ratio",
         label="Mean request cached ratio",
@@ -282,7 +285,7 @@ _ENTRIES = (
         caveats=("Exactly 1.0 is no ordinary local reuse: at least one token is always computed.",),
         not_read_as="the token share: a short request weighs as much as a long one",
         reference="Langfuse usageDetails contract",
-    ),,
+    ),
     Metric(
         key="gateway_input_tokens",
         label="Input tokens at the gateway",
@@ -299,7 +302,7 @@ _ENTRIES = (
         ),
         not_read_as="the engines' prompt tokens",
         reference="Langfuse usageDetails contract",
-    ),,
+    ),
     Metric(
         key="cached_ratio",
         label="Cached ratio of this request",
@@ -321,7 +324,7 @@ _ENTRIES = (
         ),
         not_read_as="the engine hit ratio, or a sign of the answer's quality",
         reference="Langfuse usageDetails contract",
-    ),,
+    ),
     Metric(
         key="lookup_inflation",
         label="Lookups per prompt token",
@@ -346,7 +349,7 @@ _ENTRIES = (
             ),
         ),
         not_read_as="a load figure",
-    ),,
+    ),
     Metric(
         key="cached_prompt_ratio",
         label="Cached share of prompt tokens",
@@ -366,7 +369,7 @@ _ENTRIES = (
             "Right in every version, also where lookups are inflated.",
         ),
         not_read_as="the engine hit ratio when an external connector is in use",
-    ),,
+    ),
     Metric(
         key="external_hit_ratio",
         label="External hit ratio",
@@ -382,7 +385,7 @@ _ENTRIES = (
         promql="external_hit_ratio",
         caveats=("The counters exist without a connector too and then never move: no traffic.",),
         not_read_as="a part of the engine hit ratio: its denominator is another one",
-    ),,
+    ),
     Metric(
         key="hits_tokens",
         label="Hit tokens",
@@ -395,7 +398,7 @@ _ENTRIES = (
         instruments=("prefix_cache_hits",),
         caveats=("Multiples of the block size.",),
         not_read_as="saved GPU time",
-    ),,
+    ),
     Metric(
         key="queries_tokens",
         label="Looked-up tokens",
@@ -407,7 +410,7 @@ _ENTRIES = (
         query="hit_ratio_by_engine",
         instruments=("prefix_cache_queries",),
         not_read_as="a number of requests",
-    ),,
+    ),
     Metric(
         key="prompt_tokens",
         label="Prompt tokens",
@@ -418,7 +421,7 @@ _ENTRIES = (
         weighting="by token",
         query="hit_ratio_by_engine",
         instruments=("prompt_tokens",),
-    ),,
+    ),
     Metric(
         key="cached_prefill_tokens_per_s",
         label="Cached prefill",
@@ -435,7 +438,7 @@ _ENTRIES = (
             "First prefill only: work repeated after a preemption is in no token counter.",
         ),
         not_read_as="saved GPU time or money",
-    ),,
+    ),
     Metric(
         key="external_prefill_tokens_per_s",
         label="External KV prefill",
@@ -449,7 +452,7 @@ _ENTRIES = (
         promql="prefill_by_source",
         caveats=("Tokens, not GPU time.",),
         not_read_as="local reuse",
-    ),,
+    ),
     Metric(
         key="computed_prefill_tokens_per_s",
         label="Computed prefill",
@@ -463,7 +466,7 @@ _ENTRIES = (
         promql="prefill_by_source",
         caveats=("Tokens, not GPU time.",),
         not_read_as="GPU load",
-    ),,
+    ),
     Metric(
         key="kv_usage_max",
         label="KV usage, maximum",
@@ -483,7 +486,7 @@ _ENTRIES = (
             "Peaks between two scrapes are not seen.",
         ),
         not_read_as="how full the prefix cache is",
-    ),,
+    ),
     Metric(
         key="kv_usage_mean",
         label="KV usage, mean",
@@ -497,7 +500,7 @@ _ENTRIES = (
         promql="kv_usage",
         caveats=("Engines of different sizes weigh alike.",),
         not_read_as="how full the prefix cache is",
-    ),,
+    ),
     Metric(
         key="preemptions",
         label="Preemptions",
@@ -511,7 +514,199 @@ _ENTRIES = (
         promql="preemptions",
         caveats=("A cache reset that includes running requests counts too.",),
         not_read_as="a number of requests that suffered",
-    ),,
+    ),
+    Metric(
+        key="preempt_window",
+        label="Preemption window",
+        unit=Unit.WINDOWS,
+        concept=Concept.PREEMPTION,
+        definition="State of an engine over one window of fixed length: 1 when an increase of "
+        "the counter was seen between neighbouring scrapes at most two intervals apart, 0 when "
+        "none was and at least 90 % of the scrapes are there without a gap, unknown otherwise.",
+        population="Windows of engines in scope, side by side, counted from the epoch.",
+        weighting="by window",
+        query="preemption_strip",
+        instruments=("num_preemptions",),
+        promql="preempt_window",
+        unknown_when="the counter is absent, fewer than two scrapes or less than 90 % of them are "
+        "there, two of them are more than two intervals apart, or the window is not over",
+        caveats=(
+            "An increase belongs to the minute of its later scrape.",
+            (
+                "The PromQL shows the last window before its evaluation time, extrapolated, and "
+                "beside it the number of scrapes: 0 with scrapes missing is unknown here."
+            ),
+        ),
+        not_read_as="a number of requests that suffered",
+    ),
+    Metric(
+        key="request_exposure",
+        label="Exposure of requests",
+        unit=Unit.REQUESTS,
+        concept=Concept.PREEMPTION,
+        definition="What the engine of a request did in the windows that the request overlaps: 1 "
+        "if any of them is 1, else unknown if any is unknown or a part of the request lies in "
+        "none, else 0.",
+        population="Attempts that start in the page's window and scope.",
+        weighting="by attempt",
+        query="requests_by_exposure",
+        instruments=("num_preemptions",),
+        unknown_when="a window that it overlaps is unknown, it has no end, or no engine is known "
+        "from its time",
+        caveats=(
+            (
+                "Requests are widened on both sides by the clock difference of the sources and "
+                "one scrape interval."
+            ),
+            (
+                "Level: one engine where the row names it; any engine of the pod; or any engine "
+                "of the model, where nobody said more."
+            ),
+            "A window holds events before and after the request too: the use is retrospective.",
+        ),
+        not_read_as="what happened to the request itself: the engine preempted something while it "
+        "ran",
+    ),
+    Metric(
+        key="incomplete_rate",
+        label="Incomplete rate",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Requests that ended in an error, were cancelled or have no end, divided by all "
+        "requests.",
+        population="Attempts that start in the page's window and scope.",
+        weighting="by attempt",
+        query="requests_by_exposure",
+        numerator="incomplete requests",
+        denominator="requests",
+        unknown_when="there is no request",
+        caveats=("Requests under way have no end yet and count as incomplete.",),
+        not_read_as="an effect of the exposure: a long or failing request overlaps more windows",
+        reference="Langfuse observations",
+    ),
+    Metric(
+        key="request_ttft",
+        label="TTFT of requests",
+        unit=Unit.SECONDS,
+        concept=Concept.REQUEST,
+        definition="Quantile over requests of first token minus start, as the gateway recorded "
+        "both.",
+        population="Requests with a first token between their start and their end.",
+        weighting="by attempt",
+        query="requests_by_exposure",
+        unknown_when="no request has such a first token",
+        caveats=(
+            (
+                "A call that was not streamed carries its end as first token (LiteLLM): such rows "
+                "are left out and counted."
+            ),
+            "A streamed row of LiteLLM starts with the request: failed attempts lie inside.",
+        ),
+        not_read_as="the engines' own TTFT, or proof of reuse",
+        reference="Langfuse observations",
+    ),
+    Metric(
+        key="request_latency",
+        label="Latency of requests",
+        unit=Unit.SECONDS,
+        concept=Concept.REQUEST,
+        definition="Quantile over complete requests of end minus start, as the gateway recorded "
+        "both.",
+        population="Complete requests, truncated ones among them, whose end is after their start.",
+        weighting="by attempt",
+        query="requests_by_exposure",
+        unknown_when="no request is complete",
+        caveats=(
+            "A longer request overlaps more windows, so it is exposed more often by its length.",
+        ),
+        not_read_as="an effect of the exposure",
+        reference="Langfuse observations",
+    ),
+    Metric(
+        key="score_mean",
+        label="Mean score",
+        unit=Unit.SCORE,
+        concept=Concept.REQUEST,
+        definition="Mean over scored requests of the value of one score, evaluator and version; "
+        "repeats of one request are averaged first.",
+        population="Complete requests with a score of their own.",
+        weighting="by request",
+        query="scores_by_exposure",
+        numerator="sum of values",
+        denominator="scored requests",
+        unknown_when="no complete request has a value",
+        caveats=(
+            "An evaluator's error is missing, not a low value.",
+            "Incomplete requests are left out, which is a selection.",
+        ),
+        not_read_as="an effect of the exposure; no interval is given here",
+        reference="Langfuse scores",
+    ),
+    Metric(
+        key="pass_rate",
+        label="Pass rate",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Share of scored requests that one boolean score, evaluator and version calls "
+        "true; repeats of one request are averaged first.",
+        population="Complete requests with a score of their own.",
+        weighting="by request",
+        query="scores_by_exposure",
+        numerator="passes",
+        denominator="scored requests",
+        unknown_when="no complete request has a value",
+        caveats=(
+            "An evaluator's error is missing, not a failure.",
+            "Incomplete requests are left out, which is a selection.",
+        ),
+        not_read_as="an effect of the exposure; no interval is given here",
+        reference="Langfuse scores",
+    ),
+    Metric(
+        key="mean_request_preemptions",
+        label="Preemptions per request",
+        unit=Unit.EVENTS_PER_REQUEST,
+        concept=Concept.PREEMPTION,
+        definition="Preemptions of finished requests divided by finished requests.",
+        population="Requests that finished in the window, by the engine's own histogram.",
+        weighting="by request",
+        query="request_preemptions",
+        instruments=("request_num_preemptions",),
+        numerator="preemptions",
+        denominator="finished requests",
+        promql="mean_request_preemptions",
+        unknown_when="the engine does not export the histogram (vLLM before 0.30), or nothing "
+        "finished",
+        caveats=(
+            "Counted when a request finishes; aborted ones are in no histogram.",
+            "Preemptions of requests under way are in the events and not here yet.",
+        ),
+        not_read_as="a share of requests: one request can have many",
+        reference="vLLM 0.30 and later, vllm:request_num_preemptions",
+    ),
+    Metric(
+        key="requests_preempted_twice",
+        label="Requests with two or more preemptions",
+        unit=Unit.REQUESTS,
+        concept=Concept.PREEMPTION,
+        definition="Finished requests above the first bucket of the histogram.",
+        population="Requests that finished in the window, by the engine's own histogram.",
+        weighting="by request",
+        query="request_preemption_buckets",
+        instruments=("request_num_preemptions",),
+        promql="requests_preempted_twice",
+        unknown_when="the engine does not export the histogram (vLLM before 0.30), or its buckets "
+        "have other edges",
+        caveats=(
+            (
+                "The first bucket mixes 0 and 1. The sum bounds how many had exactly one: what it "
+                "leaves after the least and the most that the other buckets can hold."
+            ),
+        ),
+        not_read_as="all requests that lost their blocks: those with exactly one are not among "
+        "them",
+        reference="vLLM 0.30 and later, vllm:request_num_preemptions",
+    ),
     Metric(
         key="requests_running",
         label="Running requests",
@@ -523,7 +718,7 @@ _ENTRIES = (
         query="queue",
         instruments=("num_requests_running",),
         promql="requests_waiting",
-    ),,
+    ),
     Metric(
         key="requests_waiting",
         label="Waiting requests",
@@ -542,7 +737,7 @@ _ENTRIES = (
             ),
         ),
         not_read_as="requests that timed out",
-    ),,
+    ),
     Metric(
         key="ttft_p50",
         label="TTFT p50",
@@ -561,7 +756,7 @@ _ENTRIES = (
             "Engines with other bucket edges are left out, and the page says so.",
         ),
         not_read_as="proof of reuse: queueing and chunked prefill move it too",
-    ),,
+    ),
     Metric(
         key="ttft_p95",
         label="TTFT p95",
@@ -580,7 +775,7 @@ _ENTRIES = (
             "Engines with other bucket edges are left out, and the page says so.",
         ),
         not_read_as="proof of reuse: queueing and chunked prefill move it too",
-    ),,
+    ),
     Metric(
         key="block_idle_s",
         label="Idle before eviction, median",
@@ -601,7 +796,7 @@ _ENTRIES = (
             "The time a request holds the block counts as idle too.",
         ),
         not_read_as="how long a session's blocks are kept: it is no time to live per session",
-    ),,
+    ),
     Metric(
         key="block_reuse_gap_s",
         label="Reuse gap, median",
@@ -622,7 +817,7 @@ _ENTRIES = (
             "The time from allocation to the first hit is no gap; a block hit once has none.",
         ),
         not_read_as="the time between turns of a session",
-    ),,
+    ),
     Metric(
         key="block_lifetime_s",
         label="Lifetime, median",
@@ -639,7 +834,7 @@ _ENTRIES = (
         "evicted in the window",
         caveats=(*_EVICTED, "Short windows hold more of the short lives."),
         not_read_as="how long a block lives: those that live on are not in it",
-    ),,
+    ),
     Metric(
         key="sampled_evictions",
         label="Sampled evictions",
@@ -658,7 +853,7 @@ _ENTRIES = (
             *_EVICTED[1:],
         ),
         not_read_as="the number of evictions",
-    ),,
+    ),
     Metric(
         key="turn_idle_gap_s",
         label="Idle gap between turns",
@@ -673,7 +868,7 @@ _ENTRIES = (
         caveats=("Bars run from a power of two of seconds to the next.",),
         not_read_as="a measure of any cache",
         reference="Langfuse traces and sessions",
-    ),,
+    ),
     Metric(
         key="possible_hit_tokens",
         label="Possible hit tokens",
@@ -688,7 +883,7 @@ _ENTRIES = (
         unknown_when="the engine's cache_config_info names no block size",
         caveats=("Of a prompt that ends on a block's edge, the last block is computed again.",),
         not_read_as="a forecast of hits, or a verdict on a block size",
-    ),,
+    ),
     Metric(
         key="prefill_cached_share",
         label="Cached prefill share",
@@ -711,7 +906,7 @@ _ENTRIES = (
             "Tokens, not GPU time.",
         ),
         not_read_as="the engine hit ratio: that one counts lookups at admission",
-    ),,
+    ),
     Metric(
         key="prefill_external_share",
         label="External KV share",
@@ -730,7 +925,7 @@ _ENTRIES = (
         "scrapes were seen",
         caveats=("The counter is there without a connector too, and then stays 0.",),
         not_read_as="local reuse, or the external hit ratio: its denominator is another one",
-    ),,
+    ),
     Metric(
         key="prefill_cached_tokens",
         label="Cached prefill tokens, local",
@@ -744,7 +939,7 @@ _ENTRIES = (
         promql="prefill_tokens",
         caveats=("Tokens, not GPU time.",),
         not_read_as="saved GPU time or money",
-    ),,
+    ),
     Metric(
         key="prefill_external_tokens",
         label="Cached prefill tokens, external",
@@ -758,7 +953,7 @@ _ENTRIES = (
         promql="prefill_tokens",
         caveats=("Tokens, not GPU time.",),
         not_read_as="local reuse",
-    ),,
+    ),
     Metric(
         key="prefill_computed_tokens",
         label="Computed prefill tokens",
@@ -772,7 +967,7 @@ _ENTRIES = (
         promql="prefill_tokens",
         caveats=("Tokens, not GPU time.",),
         not_read_as="GPU load",
-    ),,
+    ),
     Metric(
         key="cached_prompt_tokens",
         label="Cached prompt tokens",
@@ -786,7 +981,7 @@ _ENTRIES = (
         promql="cached_prompt_tokens",
         caveats=("Local and external KV together: this counter does not tell them apart.",),
         not_read_as="local reuse where an external connector is in use",
-    ),,
+    ),
     Metric(
         key="cached_tier_tokens",
         label="Cached prompt tokens by tier",
@@ -808,7 +1003,7 @@ _ENTRIES = (
         ),
         not_read_as="what each tier holds",
         reference="vLLM 0.32.0, vllm/v1/metrics",
-    ),,
+    ),
     Metric(
         key="request_prompt_tokens",
         label="Prompt tokens of completed requests",
@@ -822,7 +1017,7 @@ _ENTRIES = (
         promql="request_prompt_tokens",
         caveats=("Counted when a request ends, not when its prefill does.",),
         not_read_as="all prompt tokens of the window",
-    ),,
+    ),
     Metric(
         key="request_computed_tokens",
         label="Computed tokens of completed requests",
@@ -837,7 +1032,7 @@ _ENTRIES = (
         promql="request_computed_tokens",
         caveats=("First prefill only, as in every token counter.",),
         not_read_as="GPU load",
-    ),,
+    ),
     Metric(
         key="request_cached_tokens",
         label="Cached tokens of completed requests",
@@ -852,7 +1047,7 @@ _ENTRIES = (
         promql="request_cached_tokens",
         caveats=("Local and external KV together.",),
         not_read_as="all cached tokens of the window",
-    ),,
+    ),
     Metric(
         key="account_share",
         label="Share of its account",
@@ -867,7 +1062,7 @@ _ENTRIES = (
         numerator="tokens of the part",
         denominator="prompt tokens of the account",
         caveats=("Shares of two accounts are of different requests.",),
-    ),,
+    ),
     Metric(
         key="prefill_difference",
         label="Difference between accounts",
@@ -892,7 +1087,7 @@ _ENTRIES = (
             ),
         ),
         not_read_as="lost tokens",
-    ),,
+    ),
     Metric(
         key="prompt_tokens_per_s",
         label="Prompt tokens per second",
@@ -907,7 +1102,7 @@ _ENTRIES = (
         promql="prompt_tokens_per_s",
         caveats=("Follows the load as well as the speed of engines.",),
         not_read_as="proof of reuse",
-    ),,
+    ),
     Metric(
         key="generation_tokens_per_s",
         label="Generated tokens per second",
@@ -921,7 +1116,7 @@ _ENTRIES = (
         promql="generation_tokens_per_s",
         caveats=("Follows the load as well as the speed of engines.",),
         not_read_as="proof of reuse",
-    ),,
+    ),
     Metric(
         key="uncached_tokens",
         label="Uncached input tokens",
@@ -943,7 +1138,7 @@ _ENTRIES = (
         ),
         not_read_as="what a tuning will win",
         reference="Langfuse usageDetails contract",
-    ),,
+    ),
     Metric(
         key="uncached_share",
         label="Share of all uncached tokens",
@@ -959,7 +1154,7 @@ _ENTRIES = (
         caveats=("A group that reports less of its requests looks smaller than it is.",),
         not_read_as="a share of requests",
         reference="Langfuse usageDetails contract",
-    ),,
+    ),
     Metric(
         key="same_engine_share",
         label="Follow-ups on the same engine",
@@ -983,7 +1178,7 @@ _ENTRIES = (
         ),
         not_read_as="reuse: the same engine may have evicted the history",
         reference="docs/requests.md",
-    ),,
+    ),
     Metric(
         key="follow_up_cached_share",
         label="Cached share of follow-ups",
@@ -1005,7 +1200,7 @@ _ENTRIES = (
         ),
         not_read_as="what a change of routing would give",
         reference="Langfuse usageDetails contract",
-    ),,
+    ),
     Metric(
         key="follow_up_idle_gap",
         label="Median idle gap",
@@ -1021,7 +1216,7 @@ _ENTRIES = (
         caveats=("Unknown gaps are counted beside it and are no part of the median.",),
         not_read_as="how long an engine keeps blocks",
         reference="docs/requests.md",
-    ),,
+    ),
     Metric(
         key="offered_tokens",
         label="Own history offered (estimate)",
@@ -1044,7 +1239,7 @@ _ENTRIES = (
         ),
         not_read_as="a measured number",
         reference="queries/cache/affinity.sql",
-    ),,
+    ),
     Metric(
         key="offered_delivered_share",
         label="Own history delivered (estimate)",
@@ -1067,7 +1262,7 @@ _ENTRIES = (
         ),
         not_read_as="a hit ratio",
         reference="queries/cache/affinity.sql",
-    ),,
+    ),
 )
 
 METRICS: dict[str, Metric] = {metric.key: metric for metric in _ENTRIES}

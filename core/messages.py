@@ -13,6 +13,7 @@ TEXTS: dict[str, str] = {
     "page.data_health": "Data health",
     "page.request": "Request",
     "page.kv_residency": "KV residency",
+    "page.preemption": "Preemption",
     "demo.banner": "Synthetic data. A simulated fleet runs because no source is configured. "
     "Set PREFIXWATCH_PROMETHEUS_URL and start again to see your own.",
     # reasons
@@ -652,14 +653,16 @@ TEXTS: dict[str, str] = {
     "windows that the request overlaps.",
     "exposure.pool_unknown": "Exposure unknown, pool-level: some window of these engines has no "
     "state.",
-    "exposure.rule": "Windows are 5 min long. 1 if any window it overlaps is 1; else unknown if "
-    "any is unknown or a part of it lies in none; else 0.",
+    "exposure.rule": "Windows are {window} long, and the request is widened by {tolerance} on both "
+    "sides. 1 if any window it overlaps is 1; else unknown if any is unknown or a part of it lies "
+    "in none; else 0.",
     "exposure.retrospective": "The last window reaches past the end of the request: it tells of "
     "time after it too, and is retrospective.",
     "unsure.no_series": "unknown: no counter of preemptions",
-    "unsure.few_samples": "unknown: fewer than three scrapes",
+    "unsure.few_samples": "unknown: fewer than two scrapes",
     "unsure.not_over": "unknown: not read to its end yet",
-    "unsure.gap": "unknown: preempted at some moment of a gap between scrapes",
+    "unsure.gap": "unknown: two scrapes more than two intervals apart",
+    "unsure.coverage": "unknown: less than 90 % of the scrapes",
     "timeline.attempt": "attempt {n}",
     "timeline.before": "until the first token",
     "timeline.after": "after the first token",
@@ -669,7 +672,7 @@ TEXTS: dict[str, str] = {
     "timeline.first": "first token after {after}",
     "timeline.kv": "KV usage, maximum of the minute (%)",
     "timeline.waiting": "Waiting requests, mean of the minute",
-    "timeline.preempt": "Preemption windows of 5 min",
+    "timeline.preempt": "Preemption windows of {window}",
     "timeline.preempt_1": "window 1: preempted",
     "timeline.preempt_0": "window 0",
     "timeline.preempt_unknown": "unknown",
@@ -833,7 +836,6 @@ TEXTS: dict[str, str] = {
     "legend.turns_unknown": "engine unknown",
     "legend.same_engine": "share on the same engine",
     "axis.same_engine": "same engine (%)",
-    "axis.turns": "turns",
     "account.source": "By source",
     "account.tier": "Cached, by tier",
     "account.request": "Request sums",
@@ -923,6 +925,93 @@ TEXTS: dict[str, str] = {
     "window, and is not looked for.",
     "follow_ups.overlapping": "{n} turns without an offer: the turn before was still running.",
     "follow_ups.other_model": "{n} turns without an offer: the turn before asked another model.",
+    # preemption page
+    "preempt.strip": "Windows by engine",
+    "preempt.pressure": "Events and queue",
+    "preempt.exposure": "Requests by exposure",
+    "preempt.quality": "Scores of complete requests by exposure",
+    "preempt.engines": "Engines, most windows of 1 first",
+    "preempt.histogram": "Preemptions per finished request",
+    "preempt.lane": "{name} {start} to {end}: {state}",
+    "preempt.scrapes": "{seen} of {expected} scrapes ({share})",
+    "preempt.no_scrapes": "no scrape",
+    "preempt.samples": "{seen} scrapes, expected number unknown",
+    "preempt.several": "{windows} windows: {ones} of 1, {zeros} of 0, {unknowns} unknown",
+    "preempt.events": "{n} events between scrapes",
+    "preempt.strip_note": "A window is {window} long and looks back over its own length. 1: the "
+    "engine preempted something in it. Hatched: unknown. A cell stands for {windows}; click one "
+    "for the requests over it.",
+    "preempt.one_window": "one window",
+    "preempt.many_windows": "up to {n} windows side by side (1 if any is)",
+    "preempt.short": "A window of {window} holds fewer than {n} scrapes at the interval of "
+    "{interval}, so most windows are unknown. Set PREFIXWATCH_PREEMPT_WINDOW_S to a longer one.",
+    "preempt.no_engines": "No engine is known in this scope and window, so there are no windows "
+    "and every exposure is unknown. Set PREFIXWATCH_PROMETHEUS_URL if none is connected, or widen "
+    "the scope.",
+    "preempt.no_counter": "No engine in scope exports vllm:num_preemptions, so every window is "
+    "unknown. Data health lists the names seen.",
+    "preempt.requests_off": "Requests: not connected. Set PREFIXWATCH_LANGFUSE_URL, "
+    "..._PUBLIC_KEY and ..._SECRET_KEY to see what ran over these windows.",
+    "preempt.no_requests": "No request starts in this window and scope; widen the range or clear "
+    "a filter.",
+    "preempt.what": "Exposure 1 says: this engine preempted something while the request ran. It "
+    "never says that the request itself lost its blocks. Where rows differ, that is an association "
+    "and not an effect: long requests overlap more windows, and a loaded engine does more than "
+    "preempt.",
+    "preempt.retrospective": "The use is retrospective: a window also holds events before and "
+    "after the request.",
+    "preempt.levels": "Level of {n} requests: {engine} by engine, {pod} by pod (any of its "
+    "engines), {pool} by pool (any engine of the model).",
+    "preempt.clocks": "Scrape interval {interval}; clock difference of engines {engines}, of "
+    "requests {requests}. Requests are widened by {tolerance} on both sides.",
+    "preempt.left_out": "Left out of TTFT: {n} rows whose first token is their end (not streamed) "
+    "or lies outside of them. Latency is of complete requests.",
+    "preempt.quality_note": "Apart from the rates above: incomplete requests have no score, which "
+    "is a selection. Scores of the request itself, never of its trace or session. No interval is "
+    "given here, so a difference between rows is not yet a finding.",
+    "preempt.no_scores": "No complete request of this window has a score of its own.",
+    "preempt.histogram_note": "From the engine's own histogram, which counts finished requests. "
+    "Its first bucket cannot tell 0 from 1; the sum bounds how many had exactly one, by what it "
+    "leaves after the least and the most that the higher buckets can hold.",
+    "preempt.silent": "Not exported by {names}: the histogram exists since vLLM 0.30.",
+    "preempt.all": "all that export it",
+    "preempt.between": "{low} to {high}",
+    "preempt.overlap": "Requests over the window of {name}, {start} to {end}: {n}",
+    "preempt.capped": "Shown are the first {most} by start; narrow the scope to see others.",
+    "preempt.pick": "Requests over a window: click a cell of the strip, or choose it here.",
+    "preempt.pick_engine": "Engine",
+    "preempt.pick_window": "Window ({zone})",
+    "preempt.pick_none": "none",
+    "preempt.pick_option": "{start} to {end}: {state}",
+    "preempt.no_overlap": "No request is known that overlaps it in this scope.",
+    "window.1": "1",
+    "window.0": "0",
+    "window.unknown": "unknown",
+    "col.one": "Windows 1",
+    "col.zero": "Windows 0",
+    "col.unknown": "Windows unknown",
+    "col.events": "Events",
+    "col.incomplete": "Incomplete rate",
+    "col.cancelled": "Cancelled",
+    "col.timeouts": "Timeouts",
+    "col.other_errors": "Other errors",
+    "col.unfinished": "No end",
+    "col.ttft_p50": "TTFT p50",
+    "col.ttft_p95": "TTFT p95",
+    "col.latency_p50": "Latency p50",
+    "col.latency_p95": "Latency p95",
+    "col.first_tokens": "TTFT of",
+    "col.latencies": "Latency of",
+    "col.sessions": "Sessions",
+    "col.score_value": "Mean or pass rate",
+    "col.scored": "Scored requests",
+    "col.evaluator_errors": "Evaluator errors",
+    "col.finished": "Finished requests",
+    "col.mean_preemptions": "Preemptions per request",
+    "col.two_or_more": "Two or more",
+    "col.exactly_one": "Exactly one",
+    "col.at_least_one": "At least one",
+    "col.attribution": "Known by",
     # errors
     "error.retry": "Try again",
 }

@@ -62,6 +62,11 @@ def schema_files() -> list[tuple[int, Path]]:
     return [(int(path.name[:3]), path) for path in sorted((ROOT / "schema").glob("*.sql"))]
 
 
+def macro_files() -> list[Path]:
+    """Files of table macros that cache queries share."""
+    return sorted((ROOT / "macros").glob("*.sql"))
+
+
 def render_promql(name: str, *, matchers: Mapping[str, str], **parts: str) -> str:
     r"""Fill a PromQL query; label values are escaped here and nowhere else.
 

@@ -6,7 +6,7 @@ from core.views.one_request import OneRequest
 from core.views.request import RequestView, build
 
 wanted = ui.id_field()
-view: RequestView = ui.view(build, wanted)
+view: RequestView = ui.view(build, wanted, ui.window_length())
 ui.freshness(view.fleet)
 ui.notices(view.fleet)
 if view.one:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from core.cache.inbox import Inbox
 from core.cache.tables import COUNTED, DATED, FURTHEST, KEYS, MOVING, NEAR, SEEN, TABLES
 from core.errors import BatchError, CacheBusyError, CacheError, CacheSchemaError
-from core.named_queries import cache_queries, rollup_statements, schema_files
+from core.named_queries import cache_queries, macro_files, rollup_statements, schema_files
 
 log = logging.getLogger(__name__)
 
@@ -164,6 +164,8 @@ class Store:
                         "insert into schema_versions values (?, ?)", [number, datetime.now(UTC)]
                     )
                     cursor.commit()
+            for path in macro_files():
+                cursor.execute(path.read_text(encoding="utf-8"))
 
 
 def _merge_table(cursor: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:

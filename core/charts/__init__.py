@@ -8,6 +8,7 @@ from core.charts.heat import heat, idle_scale
 from core.charts.marks import lever_letters
 from core.charts.palette import COLOURS
 from core.charts.residency import distribution, turn_gaps
+from core.charts.strip import strip
 from core.charts.timeline import timeline
 from core.charts.waterfall import waterfall
 
@@ -26,6 +27,7 @@ __all__ = [
     "pressure",
     "queue",
     "short_list",
+    "strip",
     "throughput",
     "timeline",
     "ttft",

@@ -6,9 +6,15 @@ from datetime import datetime
 
 import plotly.graph_objects as go
 
+from core.catalogue import Concept
 from core.charts.axis import TimeAxis
+from core.charts.palette import COLOURS, UNKNOWN
+from core.domain.windows import Preempt
+from core.messages import say
 
 FAINT = "rgba(140,150,165,0.14)"
+EDGE = "rgba(255,255,255,0.9)"
+"""Between two filled windows side by side."""
 SHORTEST_S = 0.001
 """A stretch without a length is still a line."""
 
@@ -32,6 +38,16 @@ class Look:
     opacity: float = 1.0
     hatched: bool = False
     outline: str | None = None
+
+
+def window_looks() -> dict[Preempt, Look]:
+    """How preemption windows are drawn, by state; unknown is hatched."""
+    orange, slate = COLOURS[Concept.PREEMPTION], COLOURS[Concept.COMPUTED]
+    return {
+        Preempt.ONE: Look(say("timeline.preempt_1"), orange, outline=EDGE),
+        Preempt.ZERO: Look(say("timeline.preempt_0"), slate, 0.18, outline=slate),
+        Preempt.UNKNOWN: Look(say("timeline.preempt_unknown"), UNKNOWN, hatched=True),
+    }
 
 
 def rectangles(
@@ -67,7 +83,7 @@ def rectangles(
             mode="lines",
             fill="toself",
             line={"width": 1, "color": outline},
-            fillcolor=FAINT if look.hatched else _faded(look.colour, look.opacity),
+            fillcolor=FAINT if look.hatched else faded(look.colour, look.opacity),
             fillpattern=pattern if look.hatched else None,
             name=look.name,
             showlegend=all(trace.name != look.name for trace in figure.data),
@@ -89,10 +105,10 @@ def rectangles(
     )
 
 
-def _faded(colour: str, opacity: float) -> str:
+def faded(colour: str, opacity: float) -> str:
     """A #rrggbb colour with an opacity.
 
-    >>> _faded("#9B72E8", 0.5)
+    >>> faded("#9B72E8", 0.5)
     'rgba(155,114,232,0.5)'
     """
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))

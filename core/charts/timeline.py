@@ -14,7 +14,7 @@ from core.charts.axis import TimeAxis
 from core.charts.frame import legend
 from core.charts.marks import MARK, lever_letters, lever_words, plain_text
 from core.charts.palette import COLOURS, UNKNOWN
-from core.charts.spans import Look, Span, rectangles
+from core.charts.spans import Look, Span, rectangles, window_looks
 from core.domain.scope import MINUTE_S
 from core.domain.windows import Preempt
 from core.messages import named, say
@@ -27,8 +27,6 @@ MOST_TEXTS = 8
 """So many windows still have room for their state in words."""
 PADDING = 0.03
 SHORTEST_S = 0.5
-EDGE = "rgba(255,255,255,0.9)"
-"""Between two filled windows side by side."""
 BAND = "rgba(155,114,232,0.22)"
 
 
@@ -140,7 +138,13 @@ def _engine_rows(figure: go.Figure, axis: TimeAxis, engine: EngineWindows, *, pl
     rows = (
         ("y2", kv_bottom, ROW_PX, 102.0, say("timeline.kv")),
         ("y3", waiting_bottom, ROW_PX, max(highest, 1.0) * 1.05, say("timeline.waiting")),
-        ("y4", AXIS_PX, STRIP_PX, 1.0, say("timeline.preempt")),
+        (
+            "y4",
+            AXIS_PX,
+            STRIP_PX,
+            1.0,
+            say("timeline.preempt", window=fmt.seconds(engine.window_s)),
+        ),
     )
     for name, bottom, size, top, title in rows:
         _lane_axis(figure, name, (bottom / plot, (bottom + size) / plot), top, title)
@@ -240,13 +244,7 @@ def _without(
 
 
 def _strip(figure: go.Figure, axis: TimeAxis, engine: EngineWindows) -> None:
-    orange, slate = COLOURS[Concept.PREEMPTION], COLOURS[Concept.COMPUTED]
-    looks = {
-        Preempt.ONE: Look(say("timeline.preempt_1"), orange, outline=EDGE),
-        Preempt.ZERO: Look(say("timeline.preempt_0"), slate, 0.18, outline=slate),
-        Preempt.UNKNOWN: Look(say("timeline.preempt_unknown"), UNKNOWN, hatched=True),
-    }
-    for state, look in looks.items():
+    for state, look in window_looks().items():
         spans = [
             Span(
                 0.5,

@@ -168,7 +168,7 @@ def _zeros(topic: Topic, fit: Fit) -> Iterable[Finding]:
     rows = fit.sample.answered
     unproven = [row for row in rows if row.record["usage_reason"] == "zero_unproven"]
     if not unproven:
-        yield topic.ok("Zeros are told from unknown counts", "no row has a 0 that nothing proves")
+        yield topic.ok("Zeros are told from unknown counts", "no row has an unproven 0")
         return
     exporters = sorted({row.exporter for row in unproven})
     yield topic.warning(

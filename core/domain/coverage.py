@@ -29,6 +29,14 @@ class Life:
         until = end if self.gone_at is None else min(end, self.gone_at)
         return max(0.0, until - max(start, self.first_at))
 
+    def was_there(self, start: float, end: float) -> bool:
+        """Whether the engine was there at some moment of [start, end).
+
+        >>> Life(1, "a", first_at=30.0, gone_at=90.0).was_there(0, 30)
+        False
+        """
+        return self.first_at < end and (self.gone_at is None or self.gone_at >= start)
+
 
 @dataclass(frozen=True)
 class Gap:

@@ -7,25 +7,56 @@ window looks back over its own length. Its state is
 | state | when |
 |---|---|
 | 1 | an increase between neighbouring samples at most two scrape intervals apart |
-| unknown | else: no series, fewer than three samples, a gap with an increase, not read yet |
+| unknown | else: not read to its end, no series, one sample, a gap, too little coverage |
 | 0 | else |
 
-An increase across a longer gap happened at some moment of the gap, so every window the
-gap can reach is unknown by it. An increase belongs to the minute of its later sample,
-as in the cells: one at the very start of a window may have happened up to two scrape
-intervals before it.
+A gap is a distance of more than two scrape intervals between neighbouring samples; it
+touches every window it reaches into. Coverage is the number of samples over the number
+that the scrape interval promises. An increase belongs to the minute of its later
+sample, as in the cells: one at the very start of a window may have happened up to two
+scrape intervals before it. `queries/macros/preempt.sql` holds the same rule for many
+engines at once, with the numbers of `Rule` as its parameters.
 
 A state of 1 says that the engine preempted something in the window. It says nothing
 about any one request.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.domain.counters import GAP_INTERVALS, JITTER
+
 MINUTE_S = 60
 WINDOW_S = 300
-FEWEST_SAMPLES = 3
+LEAST_OFFSET_S = 1.0
+"""Clocks are never trusted to agree better than this."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Numbers behind the state of a window.
+
+    Parameters
+    ----------
+    window_s : int
+        Length of a window in seconds, whole minutes.
+    fewest : int
+        Samples that a 0 needs.
+    coverage : float
+        Share of the expected samples that a 0 needs.
+    gap_intervals : float
+        Scrape intervals beyond which two neighbouring samples leave a gap.
+    """
+
+    window_s: int = WINDOW_S
+    fewest: int = 2
+    coverage: float = 0.9
+    gap_intervals: float = GAP_INTERVALS + JITTER
+
+
+DEFAULT = Rule()
 
 
 class Preempt(StrEnum):
@@ -39,10 +70,11 @@ class Preempt(StrEnum):
 class Unsure(StrEnum):
     """Why a window has no state."""
 
+    NOT_OVER = "not_over"
     NO_SERIES = "no_series"
     FEW_SAMPLES = "few_samples"
     GAP = "gap"
-    NOT_OVER = "not_over"
+    COVERAGE = "coverage"
 
 
 @dataclass(frozen=True)
@@ -60,6 +92,8 @@ class PreemptCell:
         Scrapes in the minute.
     largest_gap_s : float or None
         Longest distance between two neighbouring samples that ends in the minute.
+    first_at, last_at : float
+        Its first and last sample, seconds since the epoch.
     """
 
     minute: int
@@ -67,24 +101,21 @@ class PreemptCell:
     gap_increase: float | None
     samples: int
     largest_gap_s: float | None
+    first_at: float
+    last_at: float
 
     @property
     def timed(self) -> bool:
         """Whether an event is known to lie between two close samples.
 
-        >>> PreemptCell(0, 3.0, 1.0, 4, 60.0).timed, PreemptCell(0, 3.0, 3.0, 4, 60.0).timed
-        (True, False)
+        >>> PreemptCell(0, 3.0, 1.0, 4, 60.0, 0.0, 45.0).timed
+        True
+        >>> PreemptCell(0, 3.0, 3.0, 4, 60.0, 0.0, 45.0).timed
+        False
         """
         if self.increase is None or self.gap_increase is None:
             return False
         return self.increase - self.gap_increase > 0
-
-    @property
-    def loose(self) -> tuple[float, float] | None:
-        """Stretch in which an event across a gap may have happened; None without one."""
-        if self.gap_increase is None or self.gap_increase <= 0 or self.largest_gap_s is None:
-            return None
-        return (self.minute - self.largest_gap_s, self.minute + MINUTE_S)
 
 
 @dataclass(frozen=True)
@@ -102,8 +133,9 @@ def preempt_windows(
     *,
     start: float,
     end: float,
+    interval_s: float | None,
     read_to: float | None = None,
-    window_s: int = WINDOW_S,
+    rule: Rule = DEFAULT,
 ) -> tuple[PreemptWindow, ...]:
     """States of all windows that touch [start, end], of one engine.
 
@@ -114,53 +146,69 @@ def preempt_windows(
         after them in which a gap may end.
     start, end : float
         Seconds since the epoch.
+    interval_s : float or None
+        Scrape interval of the engine; None: nobody knows how many samples to expect.
     read_to : float or None
         Until when samples are there, seconds since the epoch: what ends later may still
         turn out 1. None where nobody says.
-    window_s : int
-        Length of a window in seconds, whole minutes. It should hold several scrapes: a
-        window with fewer than three samples is unknown.
 
     Unknown when
     ------------
     See the table of the module.
 
-    >>> cells = [PreemptCell(60 * i, 0.0, 0.0, 4, 15.0) for i in range(10)]
-    >>> [str(w.state) for w in preempt_windows(cells, start=10, end=310)]
+    >>> cells = [PreemptCell(60 * i, 0.0, 0.0, 4, 15.0, 60 * i, 60 * i + 45) for i in range(10)]
+    >>> [str(w.state) for w in preempt_windows(cells, start=10, end=310, interval_s=15)]
     ['0', '0']
-    >>> [str(w.state) for w in preempt_windows(cells[:5], start=10, end=310)]
+    >>> [str(w.state) for w in preempt_windows(cells[:5], start=10, end=310, interval_s=15)]
     ['0', 'unknown']
     """
-    known = list(cells)
-    first = int(start // window_s) * window_s
-    return tuple(
-        _window(known, begin, begin + window_s, read_to)
-        for begin in range(first, int(end) + 1, window_s)
-    )
+    known = sorted(cells, key=lambda cell: (cell.minute, cell.first_at))
+    size = rule.window_s
+    found = []
+    for begin in range(int(start // size) * size, int(end) + 1, size):
+        low, high = (bisect_left(known, t, key=lambda c: c.minute) for t in (begin, begin + size))
+        mine, later = known[low:high], known[high] if high < len(known) else None
+        found.append(_window(begin, mine, later, interval_s, read_to, rule))
+    return tuple(found)
 
 
 def _window(
-    cells: Sequence[PreemptCell], start: int, end: int, read_to: float | None
+    start: int,
+    mine: Sequence[PreemptCell],
+    later: PreemptCell | None,
+    interval_s: float | None,
+    read_to: float | None,
+    rule: Rule,
 ) -> PreemptWindow:
-    mine = [cell for cell in cells if start <= cell.minute < end]
+    end = start + rule.window_s
     if any(cell.timed for cell in mine):
         return PreemptWindow(start, end, Preempt.ONE)
-    why = _unsure(cells, mine, start, end)
-    if why is None and read_to is not None and read_to < end:
-        why = Unsure.NOT_OVER
+    if read_to is not None and read_to < end:
+        return PreemptWindow(start, end, Preempt.UNKNOWN, Unsure.NOT_OVER)
+    why = _unsure(mine, later, interval_s, rule)
     return PreemptWindow(start, end, Preempt.ZERO if why is None else Preempt.UNKNOWN, why)
 
 
 def _unsure(
-    cells: Sequence[PreemptCell], mine: Sequence[PreemptCell], start: int, end: int
+    mine: Sequence[PreemptCell],
+    later: PreemptCell | None,
+    interval_s: float | None,
+    rule: Rule,
 ) -> Unsure | None:
     if not mine:
         return Unsure.NO_SERIES
-    loose = [stretch for cell in cells if (stretch := cell.loose) is not None]
-    if any(low < end and high > start for low, high in loose):
+    samples = sum(cell.samples for cell in mine)
+    if samples < rule.fewest:
+        return Unsure.FEW_SAMPLES
+    if interval_s is None:
+        return Unsure.COVERAGE
+    apart = [cell.largest_gap_s for cell in mine if cell.largest_gap_s is not None]
+    if later is not None:
+        apart.append(later.first_at - max(cell.last_at for cell in mine))
+    if max(apart, default=interval_s) > rule.gap_intervals * interval_s:
         return Unsure.GAP
-    few = sum(cell.samples for cell in mine) < FEWEST_SAMPLES
-    return Unsure.FEW_SAMPLES if few else None
+    short = samples * interval_s < rule.coverage * rule.window_s
+    return Unsure.COVERAGE if short else None
 
 
 def joined(states: Iterable[Preempt]) -> Preempt:
@@ -175,7 +223,26 @@ def joined(states: Iterable[Preempt]) -> Preempt:
     return Preempt.UNKNOWN if Preempt.UNKNOWN in found or not found else Preempt.ZERO
 
 
-def exposure(windows: Iterable[PreemptWindow], start: float, end: float | None) -> Preempt:
+def tolerance_s(offsets_s: Iterable[float | None], interval_s: float | None) -> float:
+    """By how much a request is widened on both sides before it is laid over windows.
+
+    Parameters
+    ----------
+    offsets_s : iterable of float or None
+        Measured clock differences of the sources against one clock; None: not measured.
+    interval_s : float or None
+        Scrape interval: the edges of windows are known no better than to one scrape.
+
+    >>> tolerance_s([0.4, -2.0, None], 15.0), tolerance_s([], None)
+    (17.4, 1.0)
+    """
+    offset = max(LEAST_OFFSET_S, sum(abs(one) for one in offsets_s if one is not None))
+    return offset if interval_s is None else offset + interval_s
+
+
+def exposure(
+    windows: Iterable[PreemptWindow], start: float, end: float | None, *, tolerance: float = 0.0
+) -> Preempt:
     """What a request from `start` to `end` was exposed to on one engine.
 
     Parameters
@@ -184,6 +251,8 @@ def exposure(windows: Iterable[PreemptWindow], start: float, end: float | None) 
         Windows of one engine, in any order, none over another.
     end : float or None
         None for a request without an end: some of it lies in no window.
+    tolerance : float
+        Seconds by which the request is widened on both sides.
 
     Returns
     -------
@@ -195,9 +264,9 @@ def exposure(windows: Iterable[PreemptWindow], start: float, end: float | None) 
     >>> [str(exposure([zero], 10, end)) for end in (20, 310, None)]
     ['0', 'unknown', 'unknown']
     """
-    touched = touching(windows, start, end)
+    touched = touching(windows, start, end, tolerance=tolerance)
     state = joined(one.state for one in touched)
-    whole = end is not None and _covers(touched, start, end)
+    whole = end is not None and _covers(touched, start - tolerance, end + tolerance)
     return Preempt.UNKNOWN if state is Preempt.ZERO and not whole else state
 
 
@@ -208,28 +277,37 @@ def _covers(windows: Sequence[PreemptWindow], start: float, end: float) -> bool:
         if one.start > reached:
             return False
         reached = max(reached, one.end)
-    return bool(windows) and reached > end
+    return bool(windows) and reached >= end
 
 
 def touching(
-    windows: Iterable[PreemptWindow], start: float, end: float | None
+    windows: Iterable[PreemptWindow], start: float, end: float | None, *, tolerance: float = 0.0
 ) -> list[PreemptWindow]:
     """Windows that a request overlaps, by start; of one without an end, the one it began in.
 
+    A window that only touches is not overlapped.
+
     >>> zero = PreemptWindow(0, 300, Preempt.ZERO)
-    >>> len(touching([zero], 299.0, 400.0)), len(touching([zero], 300.0, 400.0))
-    (1, 0)
+    >>> [len(touching([zero], t, 400.0)) for t in (299.0, 300.0)]
+    [1, 0]
+    >>> len(touching([zero], 300.0, 400.0, tolerance=1.0))
+    1
     """
-    last = start if end is None else end
-    found = [one for one in windows if one.start <= last and one.end > start]
+    low, high = start - tolerance, (start if end is None else end) + tolerance
+    found = [
+        one for one in windows if one.end > low and (one.start < high or one.start <= low == high)
+    ]
     return sorted(found, key=lambda one: one.start)
 
 
-def is_retrospective(windows: Iterable[PreemptWindow], start: float, end: float | None) -> bool:
+def is_retrospective(
+    windows: Iterable[PreemptWindow], start: float, end: float | None, *, tolerance: float = 0.0
+) -> bool:
     """Whether a window the request overlaps reaches past its end: it tells of time after it.
 
     >>> zero = PreemptWindow(0, 300, Preempt.ZERO)
     >>> is_retrospective([zero], 10.0, 299.0), is_retrospective([zero], 10.0, None)
     (True, False)
     """
-    return end is not None and any(one.end > end for one in touching(windows, start, end))
+    touched = touching(windows, start, end, tolerance=tolerance)
+    return end is not None and any(one.end > end for one in touched)

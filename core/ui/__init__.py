@@ -25,6 +25,7 @@ from core.ui.frame import (
     shown_errors,
     time_axis,
     view,
+    window_length,
 )
 from core.ui.health import (
     cache_line,
@@ -40,6 +41,12 @@ from core.ui.health import (
 from core.ui.levers import changes_table, lever_form
 from core.ui.lookup import fetch, id_field, request_link, request_url
 from core.ui.notices import notices
+from core.ui.preemption import (
+    exposure_scores,
+    exposure_table,
+    preemption_strip,
+    pressure_table,
+)
 from core.ui.reconciliation import proxy_counters, reconciliation
 from core.ui.request import (
     attempts_table,
@@ -54,6 +61,7 @@ from core.ui.request import (
     usage_verdict,
 )
 from core.ui.request_lists import recent_requests, several_requests
+from core.ui.request_preemptions import request_preemptions_table
 from core.ui.residency import (
     distribution_panel,
     distributions_note,
@@ -88,6 +96,8 @@ __all__ = [
     "engines_table",
     "evaluators_table",
     "exports_table",
+    "exposure_scores",
+    "exposure_table",
     "facts_table",
     "fetch",
     "findings_table",
@@ -106,14 +116,17 @@ __all__ = [
     "nothing_to_show",
     "notices",
     "places_table",
+    "preemption_strip",
     "prefill_engines_table",
     "prefill_note",
+    "pressure_table",
     "proxy_counters",
     "raw_usage_table",
     "reading_tiles",
     "recent_requests",
     "reconciliation",
     "request_link",
+    "request_preemptions_table",
     "request_url",
     "residency_engines",
     "residency_over_time",
@@ -137,4 +150,5 @@ __all__ = [
     "usage_verdict",
     "view",
     "violations_table",
+    "window_length",
 ]

@@ -77,7 +77,13 @@ def _minutes(view: RequestView, engine: EngineWindows) -> list[str]:
 
 def _exposure(engine: EngineWindows) -> list[str]:
     texts = [say(f"exposure.{engine.attribution}_{engine.exposure}")]
-    texts.append(say("exposure.rule"))
+    texts.append(
+        say(
+            "exposure.rule",
+            window=fmt.seconds(engine.window_s),
+            tolerance=fmt.seconds(engine.tolerance_s),
+        )
+    )
     if engine.retrospective:
         texts.append(say("exposure.retrospective"))
     return texts

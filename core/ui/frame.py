@@ -59,7 +59,7 @@ def frame() -> None:
         scope_bar()
 
 
-def view(build: Build[View], *about: str) -> View:
+def view(build: Build[View], *about: str | int) -> View:
     """The view of a page for the scope in the URL, and for what else the page is about.
 
     `build` is called with the store, the scope, the time, and `about`. Built once for
@@ -67,7 +67,9 @@ def view(build: Build[View], *about: str) -> View:
     """
     tick = time.time() // TICK_S * TICK_S
     version = runtime.running().store.version
-    built: View = _view(build.__module__, current_scope(), version, tick, about, build)
+    built: View = _view(
+        f"{build.__module__}.{build.__name__}", current_scope(), version, tick, about, build
+    )
     return built
 
 
@@ -77,10 +79,15 @@ def _view(
     scope: Scope,
     version: int,  # noqa: ARG001 - a key
     tick: float,
-    about: tuple[str, ...],
+    about: tuple[str | int, ...],
     _build: Build[Any],
 ) -> Any:
     return _build(runtime.running().store, scope, tick, *about)
+
+
+def window_length() -> int:
+    """Length of a preemption window in seconds, as it is set."""
+    return runtime.running().settings.preempt_window_s
 
 
 def time_axis(fleet: Fleet) -> TimeAxis:
@@ -184,19 +191,37 @@ def _promql(metric: Metric) -> str:
     labels = scope.labels().items()
     matchers = {names[k]: v for k, v in labels if v is not None and k in names}
     window = scope.window(time.time())
-    parts = {"window": f"{window.length_s}s"}
+    parts = {
+        "window": f"{window.length_s}s",
+        "preempt_window": f"{settings.preempt_window_s}s",
+    }
     query = prometheus_queries()[name]
     return render_promql(
         name, matchers=matchers, **{k: v for k, v in parts.items() if k in query.params}
     )
 
 
-def chart(key: str, figure: go.Figure, reading: Reading | None = None) -> None:
-    """Draw a figure in the page's theme, or say why its metric has no number at all."""
+def chart(
+    key: str,
+    figure: go.Figure,
+    reading: Reading | None = None,
+    *,
+    on_select: Callable[[], None] | None = None,
+) -> None:
+    """Draw a figure in the page's theme, or say why its metric has no number at all.
+
+    `on_select` is called when a point is clicked, or its choice is taken back.
+    """
     if reading is not None and reading.reason not in (None, *QUIET_REASONS):
         no_number(reading)
         return
-    st.plotly_chart(figure, key=key, config={"displayModeBar": False, "responsive": True})
+    config = {"displayModeBar": False, "responsive": True}
+    if on_select is None:
+        st.plotly_chart(figure, key=key, config=config)
+    else:
+        st.plotly_chart(
+            figure, key=key, config=config, on_select=on_select, selection_mode="points"
+        )
 
 
 def no_number(reading: Reading) -> None:

@@ -29,15 +29,12 @@ from core.views.lines import (
     PREFILL,
     Line,
     line,
-    of_gauge,
     or_absent,
     prefill_lines,
-    running_line,
     tokens_per_s,
-    waiting_lines,
-    waiting_reading,
 )
 from core.views.live import Tile
+from core.views.pressure import PressureSums, pressure_sums
 from core.views.uncached import Uncached, load_uncached
 
 THROUGHPUT = {
@@ -86,11 +83,11 @@ def build(store: Store, scope: Scope, now: float) -> CachedPrefillView:
         accounts=accounts(current.sums),
         differences=differences(current.sums),
         throughput={
-            metric: line(fleet.bins, of_gauge(current.throughput, name), tokens_per_s)
+            metric: line(fleet.bins, current.throughput_of(name), tokens_per_s)
             for metric, name in THROUGHPUT.items()
         },
-        running=running_line(fleet.bins, current.queue),
-        waiting=waiting_lines(fleet.bins, current.queue),
+        running=current.pressure.running(),
+        waiting=current.pressure.waiting(),
         ttft=current.ttft.lines(fleet.bins),
         ttft_left_out=current.ttft.engines_left_out,
         engines=by_engine(current.sums),
@@ -115,7 +112,7 @@ class _Numbers:
     sums: PrefillSums
     prefill: tuple[Row, ...]
     throughput: tuple[Row, ...]
-    queue: tuple[Row, ...]
+    pressure: PressureSums
     ttft: FirstTokens
     affinity: Affinity
 
@@ -127,10 +124,14 @@ class _Numbers:
             sums=prefill_sums(store, fleet, window),
             prefill=tuple(store.read("prefill_by_source", params)),
             throughput=tuple(store.read("throughput", params)),
-            queue=tuple(store.read("queue", params)),
+            pressure=pressure_sums(store, fleet, window),
             ttft=first_tokens(store, params),
             affinity=load_affinity(store, fleet, window),
         )
+
+    def throughput_of(self, instrument: str) -> list[Row]:
+        """Rows of one counter of tokens."""
+        return [row for row in self.throughput if row.instrument == instrument]
 
     def headline(self) -> tuple[Reading, ...]:
         """Shares and rates of prompt tokens by source."""
@@ -146,7 +147,7 @@ class _Numbers:
             *(self._rate(metric, name) for metric, name in THROUGHPUT.items()),
             self.ttft.reading(self.fleet, "ttft_p50"),
             self.ttft.reading(self.fleet, "ttft_p95"),
-            waiting_reading(self.fleet, self.queue),
+            self.pressure.waiting_reading(),
         )
 
     def _by_source(self, metric: str, source: str) -> Reading:
@@ -156,5 +157,5 @@ class _Numbers:
 
     def _rate(self, metric: str, name: str) -> Reading:
         counted = self.sums.tokens(metric, self.sums.amounts(name), name)
-        value = tokens_per_s(of_gauge(self.throughput, name))
+        value = tokens_per_s(self.throughput_of(name))
         return or_absent(metric, value, self.fleet.absent(name), counted.coverage)

@@ -1,26 +1,27 @@
 """The engine of one request while it ran: its minutes, and the preemption windows they touch."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor
 
 from core.cache.store import Row, Store
-from core.domain.gauges import sum_of_means
 from core.domain.ratios import total
 from core.domain.reading import Reading
 from core.domain.scope import MINUTE_S, Scope, Window
 from core.domain.windows import (
-    WINDOW_S,
     Preempt,
     PreemptCell,
     PreemptWindow,
+    Rule,
     exposure,
     is_retrospective,
     joined,
     preempt_windows,
+    tolerance_s,
 )
 from core.views.fleet import Fleet, load_fleet, query_params
+from core.views.pressure import mean_requests
 from core.views.sums import cache_sums
 
 LONGEST_S = 6 * 3600
@@ -61,6 +62,8 @@ class EngineWindows:
     exposure: Preempt
     retrospective: bool
     scrape_interval_s: float | None
+    tolerance_s: float
+    window_s: int
     cut: bool
 
 
@@ -83,19 +86,23 @@ class Place:
 
 
 def engine_windows(
-    store: Store, place: Place, start: float, end: float | None, *, now: float
+    store: Store, place: Place, start: float, end: float | None, *, now: float, rule: Rule
 ) -> EngineWindows:
     """Read the engine's minutes around a request from `start` to `end` (None: no end)."""
     last = start if end is None else min(end, start + LONGEST_S)
-    first = int(start // WINDOW_S - 1) * WINDOW_S
-    stretch = Window(first, int(last // WINDOW_S + 2) * WINDOW_S)
+    size = rule.window_s
+    stretch = Window(int(start // size - 1) * size, int(last // size + 2) * size)
     minutes = Window(
         floor(start / MINUTE_S) * MINUTE_S,
         max(ceil(last / MINUTE_S), floor(start / MINUTE_S) + 1) * MINUTE_S,
     )
     context, here = (_fleet(store, place, one, now) for one in (stretch, minutes))
-    windows = _windows(store, context)
-    numbers = _Minutes.load(store, context, here, windows, start, end)
+    intervals = scrape_intervals(store, context)
+    windows = _windows(store, context, intervals, rule)
+    longest = max(intervals.values(), default=None)
+    tolerance = tolerance_of(context, longest)
+    numbers = _Minutes.load(store, context, here, windows, (start, end, tolerance))
+    together = _joined(windows)
     return EngineWindows(
         attribution=_attribution(place, context),
         minutes=here,
@@ -104,13 +111,21 @@ def engine_windows(
         engines=tuple(numbers.engine(one.engine_id, one.name) for one in here.engines),
         starts=numbers.starts,
         kv_usage_max=numbers.line(numbers.kv, lambda rows: max(r.usage_max for r in rows)),
-        waiting=numbers.line(numbers.queue, _mean),
-        windows=_joined(windows),
-        exposure=joined(exposure(one, start, end) for one in windows.values()),
-        retrospective=any(is_retrospective(one, start, end) for one in windows.values()),
-        scrape_interval_s=_interval(store, context),
+        waiting=numbers.line(numbers.queue, mean_requests),
+        windows=together,
+        exposure=exposure(together, start, end, tolerance=tolerance),
+        retrospective=is_retrospective(together, start, end, tolerance=tolerance),
+        scrape_interval_s=longest,
+        tolerance_s=tolerance,
+        window_s=size,
         cut=end is not None and end > last,
     )
+
+
+def tolerance_of(fleet: Fleet, interval_s: float | None) -> float:
+    """By how much requests are widened: clock differences of both sources, and a scrape."""
+    sources = (fleet.prometheus, fleet.requests)
+    return tolerance_s((s.clock_skew_s for s in sources if s is not None), interval_s)
 
 
 def _fleet(store: Store, place: Place, window: Window, now: float) -> Fleet:
@@ -139,8 +154,10 @@ def _attribution(place: Place, fleet: Fleet) -> str:
     return "engine" if narrowed and len(fleet.engines) == 1 else place.attribution
 
 
-def _windows(store: Store, fleet: Fleet) -> dict[int, tuple[PreemptWindow, ...]]:
-    """Preemption windows of each engine over a stretch of whole windows."""
+def _windows(
+    store: Store, fleet: Fleet, intervals: Mapping[int, float], rule: Rule
+) -> dict[int, tuple[PreemptWindow, ...]]:
+    """Preemption windows in which each engine was there, over a stretch of whole windows."""
     stretch = fleet.window
     params = query_params(fleet.scope, Window(stretch.start, stretch.end + LATE_S))
     cells: dict[int, list[PreemptCell]] = defaultdict(list)
@@ -148,34 +165,45 @@ def _windows(store: Store, fleet: Fleet) -> dict[int, tuple[PreemptWindow, ...]]
         cells[row.engine_id].append(PreemptCell(*row[1:]))
     read_to = None if fleet.prometheus is None else fleet.prometheus.read_to
     return {
-        one.engine_id: preempt_windows(
-            cells[one.engine_id], start=stretch.start, end=stretch.end - 1, read_to=read_to
+        one.engine_id: tuple(
+            window
+            for window in preempt_windows(
+                cells[one.engine_id],
+                start=stretch.start,
+                end=stretch.end - 1,
+                interval_s=intervals.get(one.engine_id),
+                read_to=read_to,
+                rule=rule,
+            )
+            if one.life.was_there(window.start, window.end)
         )
         for one in fleet.engines
     }
 
 
-def _joined(windows: dict[int, tuple[PreemptWindow, ...]]) -> tuple[PreemptWindow, ...]:
-    """One window of all engines for each stretch of time."""
+def _joined(windows: Mapping[int, Sequence[PreemptWindow]]) -> tuple[PreemptWindow, ...]:
+    """One window of all engines that were there, for each stretch of time."""
+    alike: dict[int, list[PreemptWindow]] = defaultdict(list)
+    for window in (one for found in windows.values() for one in found):
+        alike[window.start].append(window)
     found = []
-    for alike in zip(*windows.values(), strict=True):
-        state = joined(one.state for one in alike)
-        why = next((one.why for one in alike if one.why is not None), None)
+    for start, same in sorted(alike.items()):
+        state = joined(one.state for one in same)
+        why = next((one.why for one in same if one.why is not None), None)
         unsure = why if state is Preempt.UNKNOWN else None
-        found.append(PreemptWindow(alike[0].start, alike[0].end, state, unsure))
+        found.append(PreemptWindow(start, same[0].end, state, unsure))
     return tuple(found)
 
 
-def _interval(store: Store, fleet: Fleet) -> float | None:
-    """Longest scrape interval of these engines."""
+def scrape_intervals(store: Store, fleet: Fleet) -> dict[int, float]:
+    """Scrape interval of each engine of the fleet; one of which nobody knows it is absent."""
     here = {one.engine_id for one in fleet.engines}
     params = query_params(fleet.scope, fleet.window)
-    found = [
-        row.scrape_interval_s
+    return {
+        row.engine_id: row.scrape_interval_s
         for row in store.read("engines_in_window", params)
         if row.engine_id in here and row.scrape_interval_s is not None
-    ]
-    return max(found, default=None)
+    }
 
 
 @dataclass(frozen=True)
@@ -196,10 +224,10 @@ class _Minutes:
         store: Store,
         context: Fleet,
         here: Fleet,
-        windows: dict[int, tuple[PreemptWindow, ...]],
-        start: float,
-        end: float | None,
+        windows: Mapping[int, Sequence[PreemptWindow]],
+        asked: tuple[float, float | None, float],
     ) -> "_Minutes":
+        start, end, tolerance = asked
         ids = {one.engine_id for one in context.engines}
         params = query_params(context.scope, context.window) | {
             "bin_s": MINUTE_S,
@@ -216,7 +244,10 @@ class _Minutes:
             kv=rows("kv_usage"),
             queue=tuple(r for r in rows("queue") if r.instrument == "num_requests_waiting"),
             events=rows("pressure"),
-            exposures={one: exposure(found, start, end) for one, found in windows.items()},
+            exposures={
+                one: exposure(found, start, end, tolerance=tolerance)
+                for one, found in windows.items()
+            },
         )
 
     def line(
@@ -242,7 +273,10 @@ class _Minutes:
             cache_sums(self.store, self.here).ratio("engine_hit_ratio", engines=ids),
             self._reading("kv_usage_max", max(kv, default=None), "kv_cache_usage_perc", ids),
             self._reading(
-                "requests_waiting", _mean(self._of(self.queue, ids)), "num_requests_waiting", ids
+                "requests_waiting",
+                mean_requests(self._of(self.queue, ids)),
+                "num_requests_waiting",
+                ids,
             ),
             total(
                 "preemptions",
@@ -259,13 +293,3 @@ class _Minutes:
         if value is None:
             return Reading(metric, None, self.here.absent(instrument, engines=ids))
         return Reading(metric, value)
-
-
-def _mean(rows: Iterable[Row]) -> float | None:
-    """Requests in a queue: each engine's mean over its scrapes, added up."""
-    sums: dict[int, tuple[float, int]] = {}
-    for row in rows:
-        before = sums.get(row.engine_id)
-        value, n = (row.requests_sum, row.samples)
-        sums[row.engine_id] = (value, n) if before is None else (before[0] + value, before[1] + n)
-    return sum_of_means(sums.values())

@@ -3,27 +3,14 @@
 from dataclasses import dataclass
 
 from core.cache.store import Row, Store
-from core.domain.gauges import mean_of_samples
 from core.domain.histograms import QuantileBounds
-from core.domain.ratios import change, total
+from core.domain.ratios import change
 from core.domain.reading import Reading, Reason
 from core.domain.scope import Scope, Window
 from core.views.first_tokens import FirstTokens, first_tokens
 from core.views.fleet import Fleet, load_fleet, query_params
-from core.views.lines import (
-    LOCAL,
-    WAITING,
-    Line,
-    line,
-    mean_requests,
-    of_gauge,
-    or_absent,
-    prefill_lines,
-    running_line,
-    tokens_per_s,
-    waiting_lines,
-    waiting_reading,
-)
+from core.views.lines import LOCAL, Line, or_absent, prefill_lines, tokens_per_s
+from core.views.pressure import PressureSums, pressure_sums
 from core.views.requests import RequestSums, request_sums, share_line
 from core.views.sums import CacheSums, Inflated, cache_sums, ratio_line
 
@@ -83,6 +70,7 @@ def build(store: Store, scope: Scope, now: float) -> LiveView:
     earlier = _Numbers.load(store, fleet, earlier_window) if earlier_window else None
     before = {r.metric: r for r in earlier.readings()} if earlier else {}
     over_time = store.read("hit_ratio_over_time", query_params(scope, fleet.window))
+    pressure = current.pressure
     return LiveView(
         fleet=fleet,
         tiles=tuple(Tile(r, change(r, before.get(r.metric))) for r in current.readings()),
@@ -91,19 +79,11 @@ def build(store: Store, scope: Scope, now: float) -> LiveView:
         hit_ratio=ratio_line("engine_hit_ratio", fleet.bins, current.sums.sound_in(over_time)),
         gateway_share=share_line(store, fleet),
         prefill=prefill_lines(fleet.bins, current.prefill),
-        kv_usage_max=line(fleet.bins, current.kv, lambda rows: max(r.usage_max for r in rows)),
-        kv_usage_mean=line(
-            fleet.bins,
-            current.kv,
-            lambda rows: mean_of_samples((r.usage_sum, r.samples) for r in rows),
-        ),
-        preemptions=line(
-            fleet.bins,
-            [row for row in current.pressure if row.preemptions is not None],
-            lambda rows: sum(r.preemptions for r in rows),
-        ),
-        running=running_line(fleet.bins, current.queue),
-        waiting=waiting_lines(fleet.bins, current.queue),
+        kv_usage_max=pressure.kv_usage_max(),
+        kv_usage_mean=pressure.kv_usage_mean(),
+        preemptions=pressure.preemptions(),
+        running=pressure.running(),
+        waiting=pressure.waiting(),
         ttft=current.ttft.lines(fleet.bins),
         ttft_left_out=current.ttft.engines_left_out,
         engines=_engine_rows(fleet, current),
@@ -118,9 +98,7 @@ class _Numbers:
     sums: CacheSums
     requests: RequestSums
     prefill: tuple[Row, ...]
-    kv: tuple[Row, ...]
-    queue: tuple[Row, ...]
-    pressure: tuple[Row, ...]
+    pressure: PressureSums
     ttft: FirstTokens
 
     @classmethod
@@ -131,9 +109,7 @@ class _Numbers:
             sums=cache_sums(store, fleet, window),
             requests=request_sums(store, fleet, window),
             prefill=tuple(store.read("prefill_by_source", params)),
-            kv=tuple(store.read("kv_usage", params)),
-            queue=tuple(store.read("queue", params)),
-            pressure=tuple(store.read("pressure", params)),
+            pressure=pressure_sums(store, fleet, window),
             ttft=first_tokens(store, params),
         )
 
@@ -143,31 +119,19 @@ class _Numbers:
             self.sums.ratio("engine_hit_ratio"),
             self.requests.share(),
             self._cached_prefill(),
-            self._kv_max(),
-            total(
-                "preemptions",
-                (row.preemptions for row in self.pressure),
-                absent=self.fleet.absent("num_preemptions"),
-                coverage=self.fleet.coverage_of_rows(self.pressure),
-            ),
-            waiting_reading(self.fleet, self.queue),
+            self.pressure.kv_reading(),
+            self.pressure.events_reading(),
+            self.pressure.waiting_reading(),
             self.ttft.reading(self.fleet, "ttft_p95"),
         )
 
     def _cached_prefill(self) -> Reading:
+        local = [row for row in self.prefill if row.source == LOCAL]
         return or_absent(
             "cached_prefill_tokens_per_s",
-            tokens_per_s(row for row in self.prefill if row.source == LOCAL),
+            tokens_per_s(local),
             self.fleet.absent("prompt_tokens_by_source"),
-            self.fleet.coverage_of_rows(self.pressure),
-        )
-
-    def _kv_max(self) -> Reading:
-        return or_absent(
-            "kv_usage_max",
-            max((row.usage_max for row in self.kv), default=None),
-            self.fleet.absent("kv_cache_usage_perc"),
-            self.fleet.coverage_of_rows(self.kv),
+            self.fleet.coverage_of_rows(self.pressure.events),
         )
 
 
@@ -176,26 +140,13 @@ def _engine_rows(fleet: Fleet, numbers: _Numbers) -> tuple[EngineRow, ...]:
     for engine in fleet.engines:
         mine = {engine.engine_id}
         hit_ratio = numbers.sums.ratio("engine_hit_ratio", engines=mine)
-        kv = [r.usage_max for r in numbers.kv if r.engine_id in mine]
-        waiting = [r for r in of_gauge(numbers.queue, WAITING) if r.engine_id in mine]
-        events = [r.preemptions for r in numbers.pressure if r.engine_id in mine]
         rows.append(
             EngineRow(
                 name=engine.name,
                 hit_ratio=hit_ratio,
-                kv_usage_max=or_absent(
-                    "kv_usage_max",
-                    max(kv, default=None),
-                    fleet.absent("kv_cache_usage_perc", engines=mine),
-                ),
-                waiting=or_absent(
-                    "requests_waiting",
-                    mean_requests(waiting),
-                    fleet.absent(WAITING, engines=mine),
-                ),
-                preemptions=total(
-                    "preemptions", events, absent=fleet.absent("num_preemptions", engines=mine)
-                ),
+                kv_usage_max=numbers.pressure.kv_reading(mine),
+                waiting=numbers.pressure.waiting_reading(mine),
+                preemptions=numbers.pressure.events_reading(mine),
                 restarted=hit_ratio.restarted,
                 age_s=fleet.now - engine.last_at,
                 up=engine.up,

@@ -11,7 +11,7 @@ from core.domain.ratios import ratio_of_sums
 from core.domain.reading import Reading, Reason
 from core.domain.unknowns import Facts, Unknown, is_whole_latency, unknowns
 from core.domain.usage import Status
-from core.domain.windows import Preempt
+from core.domain.windows import Preempt, Rule
 from core.views.engine_windows import EngineWindows, Place, engine_windows
 
 MOST_ATTEMPTS = 50
@@ -172,7 +172,7 @@ class OneRequest:
 
 
 def one_request(
-    store: Store, key: int, start_at: float, *, engines_known: bool, now: float
+    store: Store, key: int, start_at: float, *, engines_known: bool, now: float, rule: Rule
 ) -> OneRequest | None:
     """Read one request by its key and start; `engines_known`: whether any engine is connected."""
     rows = store.read("request_by_key", {"key": key} | _around(start_at, 1))
@@ -191,7 +191,7 @@ def one_request(
     )
     bars, hidden = _bars(key, tried, near)
     ratio = cached_ratio(request)
-    engine = _engine(store, request, now) if engines_known else None
+    engine = _engine(store, request, now, rule) if engines_known else None
     return OneRequest(
         request=request,
         attempts=tuple(_attempt(row) for row in tried),
@@ -278,7 +278,7 @@ def _turn(store: Store, request: Request) -> Turn | None:
     return next((Turn(*row) for row in store.read("turn", ids)), None)
 
 
-def _engine(store: Store, request: Request, now: float) -> EngineWindows:
+def _engine(store: Store, request: Request, now: float, rule: Rule) -> EngineWindows:
     place = Place(
         attribution=request.attribution,
         engine_id=request.engine_id,
@@ -288,7 +288,7 @@ def _engine(store: Store, request: Request, now: float) -> EngineWindows:
         pod=request.pod,
         engine=request.engine,
     )
-    return engine_windows(store, place, request.start_at, request.end_at, now=now)
+    return engine_windows(store, place, request.start_at, request.end_at, now=now, rule=rule)
 
 
 def _bars(key: int, tried: Sequence[Row], near: Sequence[Row]) -> tuple[tuple[Bar, ...], int]:

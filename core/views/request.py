@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from core.cache.store import Row, Store
 from core.domain.reading import Reading
 from core.domain.scope import Scope
+from core.domain.windows import WINDOW_S, Rule
 from core.views.fleet import Fleet, SourceState, load_fleet, query_params
 from core.views.one_request import OneRequest, cached_ratio, one_request
 
@@ -95,8 +96,12 @@ class RequestView:
         return self.one is not None or self.several is not None
 
 
-def build(store: Store, scope: Scope, now: float, wanted: str = "") -> RequestView:
-    """Read what an id names; `now` is seconds since the epoch."""
+def build(
+    store: Store, scope: Scope, now: float, wanted: str = "", window_s: int = WINDOW_S
+) -> RequestView:
+    """Read what an id names; `now` is seconds since the epoch, `window_s` the length of
+    preemption windows.
+    """
     fleet = load_fleet(store, scope, now)
     sources = tuple(SourceState(*row) for row in store.read("source_states", {}))
     rows = store.read("id_matches", {"id": wanted, "most": MOST_ROWS}) if wanted else []
@@ -105,7 +110,12 @@ def build(store: Store, scope: Scope, now: float, wanted: str = "") -> RequestVi
     one = None
     if chosen is not None:
         one = one_request(
-            store, chosen.observation_key, chosen.start_at, engines_known=engines_known, now=now
+            store,
+            chosen.observation_key,
+            chosen.start_at,
+            engines_known=engines_known,
+            now=now,
+            rule=Rule(window_s),
         )
     return RequestView(
         fleet=fleet,

@@ -176,12 +176,13 @@ order by answered_at
 
 -- name: preemption_cells
 -- params: start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
--- returns: engine_id key, minute s, increase events, gap_increase events, samples count, largest_gap_s s
+-- returns: engine_id key, minute s, increase events, gap_increase events, samples count, largest_gap_s s, first_at s, last_at s
 -- One row per engine and minute: what the state of preemption windows is made from.
 -- Always minutes, however long the period is.
 select engine_id, epoch(minute)::bigint as minute, sum(increase) as increase,
-       sum(gap_increase) as gap_increase, sum(samples) as samples,
-       max(largest_gap_s) as largest_gap_s
+       sum(gap_increase) as gap_increase, sum(samples)::bigint as samples,
+       max(largest_gap_s) as largest_gap_s,
+       epoch(min(first_at)) as first_at, epoch(max(last_at)) as last_at
 from engine_counters
 where minute >= $start and minute < $end and span_s = 60
   and instrument = 'num_preemptions'

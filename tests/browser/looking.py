@@ -15,6 +15,7 @@ PAGES = {
     "hit_ratio": "hit.definitions",
     "kv_residency": "kv.summary",
     "cached_prefill": "prefill.headline",
+    "preemption": "preempt.strip",
     "request": "request.recent",
     "data_health": "health.sources",
 }
@@ -22,6 +23,7 @@ PAGES = {
 PROBES = re.compile(
     r"/(?:hit_ratio|kv_residency|request|data_health|cached_prefill)"
     r"/_stcore/(?:health|host-config)$"
+    r"/(?:hit_ratio|preemption|request|data_health)/_stcore/(?:health|host-config)$"
 )
 """What Streamlit asks for below a deep link before it finds its base path; always 404."""
 

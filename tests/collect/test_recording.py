@@ -255,7 +255,7 @@ OFFERED = sorted(
 def test_queries_offered_for_checking_are_accepted(prometheus_url: str, name: str) -> None:
     """What a page offers to paste into Prometheus runs there, and finds something."""
     matchers = {"cluster": "lab-a", "model_name": "tiny-llama"}
-    query = render_promql(name, matchers=matchers, window="5m")
+    query = render_promql(name, matchers=matchers, window="5m", preempt_window="5m")
     answer = requests.get(
         f"{prometheus_url}/api/v1/query", params={"query": query, "time": "1796040900"}, timeout=30
     )

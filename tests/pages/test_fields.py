@@ -12,6 +12,7 @@ from core.views.fleet import Fleet
 from core.views.hit_ratio import HitRatioView
 from core.views.kv_residency import KvResidencyView
 from core.views.live import LiveView
+from core.views.preemption import PreemptionView
 from core.views.request import RequestView
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +21,7 @@ VIEWS = {
     "live": LiveView,
     "hit_ratio": HitRatioView,
     "cached_prefill": CachedPrefillView,
+    "preemption": PreemptionView,
     "data_health": DataHealthView,
     "request": RequestView,
     "kv_residency": KvResidencyView,

@@ -15,7 +15,7 @@ from tests.pages.conftest import Open
 from tests.pages.homes import T0, WRITTEN, WrittenEngine, at, source_row, together
 from tests.pages.shown import bodies, chart_specs, tables
 
-PAGES = ("live", "hit_ratio", "cached_prefill", "kv_residency", "data_health")
+PAGES = ("live", "hit_ratio", "cached_prefill", "kv_residency", "preemption", "data_health")
 HOSTILE = '<script>alert(1)</script>"}'
 TAGS = {"div", "small", "table", "thead", "tbody", "tr", "th", "td", "span", "a"}
 Put = Callable[..., None]

@@ -24,7 +24,7 @@ from tests.pages.homes import (
 )
 from tests.pages.shown import charts, marks_on, ran, table, tables, text, tiles, titles
 
-PAGES = ("live", "hit_ratio", "cached_prefill", "data_health")
+PAGES = ("live", "hit_ratio", "cached_prefill", "preemption", "data_health")
 NUMBERS = ("live", "hit_ratio")
 EVERY = (*PAGES, "request", "kv_residency")
 SCOPE_BAR = ("cluster", "namespace", "model", "pod", "engine", "arm", "range", "compare")
@@ -45,6 +45,10 @@ TITLES = {
         *("prefill.accounts", "prefill.differences", "prefill.beside"),
         *("chart.ttft", "chart.throughput", "chart.queue"),
         *("prefill.uncached", "prefill.follow_ups", "table.changes_title"),
+    ],
+    "preemption": [
+        *("preempt.strip", "preempt.pressure", "chart.kv", "preempt.exposure"),
+        *("preempt.quality", "preempt.engines", "preempt.histogram", "table.changes_title"),
     ],
     "data_health": [
         *("health.sources", "health.findings", "health.collector", "health.engines"),
@@ -74,9 +78,10 @@ TILES = {
         *("TTFT p50", "TTFT p95", "Waiting requests"),
         *("Follow-ups on the same engine", "Own history delivered (estimate)"),
     ],
+    "preemption": [],
     "data_health": [],
 }
-CHARTS = {"live": 5, "hit_ratio": 4, "cached_prefill": 5, "data_health": 0}
+CHARTS = {"live": 5, "hit_ratio": 4, "cached_prefill": 5, "preemption": 3, "data_health": 0}
 OLD_NUMBER = {
     "live": ("Engine hit ratio", "50.0 %"),
     "hit_ratio": ("Engine hit ratio", "50.0 %"),
@@ -218,6 +223,8 @@ def test_a_dead_source_leaves_old_numbers_with_the_next_step(
         row = table(app, "Source", "State")[0]
         assert row["State"] == say("state.unavailable")
         assert row["Next step"] == down["next_step"]
+    elif page == "preemption":
+        assert table(app, "Engine", "Events")[0]["Events"] == "10"
     else:
         tile, value = OLD_NUMBER[page]
         assert tiles(app)[tile].value == value

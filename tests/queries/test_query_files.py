@@ -21,6 +21,7 @@ from core.named_queries import (
     _load,
     any_of,
     cache_queries,
+    macro_files,
     prometheus_queries,
     quoted,
     render_promql,
@@ -40,6 +41,17 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     "block_tokens": 16,
     "key": 1,
     "order_id": 1,
+    "window_s": 300,
+    "fewest": 2,
+    "coverage": 0.9,
+    "gap_intervals": 2.05,
+    "read_to": None,
+    "late": 1800,
+    "tolerance": 16.0,
+    "longest": 21_600,
+    "engine_id": 1,
+    "window_at": 0,
+    "window_end": 300,
     **dict.fromkeys(
         ("id", "logical_id", "observation_id", "session_id", "trace_id", "turn_id"), "x"
     ),
@@ -49,7 +61,13 @@ GATEWAY_SCOPE = SCOPE[:3]
 """A proxy's counters know neither pod nor engine."""
 ONE_ROW = {"cache_size", "follow_up_reach", "gateway_attempts", "newest_request"}
 """Aggregates without a group: one row needs no order."""
-PARTS = {"names": '"up|vllm:x"', "and_matchers": ',pod="a"', "jobs": '"vllm"', "window": "5m"}
+PARTS = {
+    "names": '"up|vllm:x"',
+    "and_matchers": ',pod="a"',
+    "jobs": '"vllm"',
+    "window": "5m",
+    "preempt_window": "5m",
+}
 HEADER = "-- name: {name}\n-- params: none\n-- returns: a text\n-- One row, for a test.\n"
 
 
@@ -70,6 +88,7 @@ def test_every_file_is_loaded() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()}
     loaded = {query.where.rsplit(":", 1)[0] for query in every_query()}
     loaded |= {path.relative_to(ROOT).as_posix() for _, path in schema_files()}
+    loaded |= {path.relative_to(ROOT).as_posix() for path in macro_files()}
     assert files - loaded == {"README.md"}
 
 

@@ -21,7 +21,7 @@ REVIEWED = {
         "covered_s.get((life.engine_id, begin), 0.0)",
     ): "seconds between scrape pairs that ended in the bin: no pair is none, and named so",
     (
-        "core/views/lines.py",
+        "core/views/pressure.py",
         "per_engine.get(row.engine_id, (0.0, 0))",
     ): "start of a running sum; the engine has at least the row that is being added",
     (
