@@ -20,6 +20,8 @@ HERE = Path(__file__).resolve().parent
 PAGES = (
     ("live", "pages/live.py", ":material/monitor_heart:"),
     ("hit_ratio", "pages/hit_ratio.py", ":material/percent:"),
+    ("cached_prefill", "pages/cached_prefill.py", ":material/memory:"),
+    ("kv_residency", "pages/kv_residency.py", ":material/hourglass_bottom:"),
     ("preemption", "pages/preemption.py", ":material/low_priority:"),
     ("request", "pages/request.py", ":material/search:"),
     ("data_health", "pages/data_health.py", ":material/fact_check:"),

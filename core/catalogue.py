@@ -167,6 +167,20 @@ class Metric:
     reference: str = VLLM
 
 
+_EVICTED = (
+    "Reported only at eviction: living blocks are absent, and what is told comes late.",
+    (
+        "Partial blocks at the end of a request never held a hash and count too; they are "
+        "handed out again at once."
+    ),
+    "While never-used blocks remain, nothing else is reported.",
+    (
+        "Blocks of one request are evicted together and are not independent: their number is an "
+        "upper bound of what they are worth, and the true sampling interval is wider."
+    ),
+    "A cache reset or restart forgets sampled blocks: they never report.",
+)
+
 _ENTRIES = (
     Metric(
         key="engine_hit_ratio",
@@ -761,6 +775,493 @@ _ENTRIES = (
             "Engines with other bucket edges are left out, and the page says so.",
         ),
         not_read_as="proof of reuse: queueing and chunked prefill move it too",
+    ),
+    Metric(
+        key="block_idle_s",
+        label="Idle before eviction, median",
+        unit=Unit.SECONDS,
+        concept=Concept.ENGINE,
+        definition="Time between the last hit of a KV block, or its allocation where it was never "
+        "hit, and the moment it was handed out again; as the bucket that holds the quantile.",
+        population="Sampled blocks that were evicted while observed.",
+        weighting="by sampled block",
+        query="kv_block_buckets",
+        instruments=("kv_block_idle_before_evict_seconds",),
+        promql="block_idle_quantile",
+        unknown_when="no engine runs with --kv-cache-metrics, or none of its sampled blocks was "
+        "evicted in the window",
+        caveats=(
+            *_EVICTED,
+            "Idle time equals lifetime for a block that was never hit.",
+            "The time a request holds the block counts as idle too.",
+        ),
+        not_read_as="how long a session's blocks are kept: it is no time to live per session",
+    ),
+    Metric(
+        key="block_reuse_gap_s",
+        label="Reuse gap, median",
+        unit=Unit.SECONDS,
+        concept=Concept.ENGINE,
+        definition="Time between neighbouring hits of a KV block, told when it is evicted; as the "
+        "bucket that holds the quantile.",
+        population="Gaps between the last four hits of sampled blocks that were evicted: at most "
+        "three gaps a block.",
+        weighting="by gap",
+        query="kv_block_buckets",
+        instruments=("kv_block_reuse_gap_seconds",),
+        promql="block_reuse_gap_quantile",
+        unknown_when="no engine runs with --kv-cache-metrics, or no evicted sampled block was hit "
+        "twice in the window",
+        caveats=(
+            *_EVICTED,
+            "The time from allocation to the first hit is no gap; a block hit once has none.",
+        ),
+        not_read_as="the time between turns of a session",
+    ),
+    Metric(
+        key="block_lifetime_s",
+        label="Lifetime, median",
+        unit=Unit.SECONDS,
+        concept=Concept.ENGINE,
+        definition="Time between the allocation of a KV block and the moment it was handed out "
+        "again; as the bucket that holds the quantile.",
+        population="Sampled blocks that were evicted while observed.",
+        weighting="by sampled block",
+        query="kv_block_buckets",
+        instruments=("kv_block_lifetime_seconds",),
+        promql="block_lifetime_quantile",
+        unknown_when="no engine runs with --kv-cache-metrics, or none of its sampled blocks was "
+        "evicted in the window",
+        caveats=(*_EVICTED, "Short windows hold more of the short lives."),
+        not_read_as="how long a block lives: those that live on are not in it",
+    ),
+    Metric(
+        key="sampled_evictions",
+        label="Sampled evictions",
+        unit=Unit.EVENTS,
+        concept=Concept.NEUTRAL,
+        definition="Sampled KV blocks that were handed out again: the number behind every quantile "
+        "of idle time and lifetime.",
+        population="Blocks that an engine chose to watch when it allocated them.",
+        weighting="by sampled block",
+        query="kv_block_counts",
+        instruments=("kv_block_idle_before_evict_seconds",),
+        promql="sampled_evictions",
+        unknown_when="no engine runs with --kv-cache-metrics, or fewer than two scrapes were seen",
+        caveats=(
+            "Never scaled up: the sampling rate is in no series (default 0.01).",
+            *_EVICTED[1:],
+        ),
+        not_read_as="the number of evictions",
+    ),
+    Metric(
+        key="turn_idle_gap_s",
+        label="Idle gap between turns",
+        unit=Unit.SECONDS,
+        concept=Concept.REQUEST,
+        definition="Start of a turn minus the end of the turn before in its session.",
+        population="Turns that began in the window and name a session; unknown gaps are counted "
+        "with their reason.",
+        weighting="by turn",
+        query="turn_gaps",
+        unknown_when="it is the first turn, or the turn before has no end or was still running",
+        caveats=("Bars run from a power of two of seconds to the next.",),
+        not_read_as="a measure of any cache",
+        reference="Langfuse traces and sessions",
+    ),
+    Metric(
+        key="possible_hit_tokens",
+        label="Possible hit tokens",
+        unit=Unit.TOKENS,
+        concept=Concept.NEUTRAL,
+        definition="Most tokens of a prompt that a prefix cache can give back: whole blocks of all "
+        "tokens but the last, which is always computed.",
+        population="A prompt whose whole text is in the cache.",
+        weighting="not at all: it follows from block size and length",
+        query="kv_configurations",
+        instruments=("cache_config_info",),
+        unknown_when="the engine's cache_config_info names no block size",
+        caveats=("Of a prompt that ends on a block's edge, the last block is computed again.",),
+        not_read_as="a forecast of hits, or a verdict on a block size",
+    ),
+    Metric(
+        key="prefill_cached_share",
+        label="Cached prefill share",
+        unit=Unit.RATIO,
+        concept=Concept.ENGINE,
+        definition="Prompt tokens whose KV came from the local prefix cache, divided by all prompt "
+        "tokens, both by source.",
+        population="Prompt tokens of requests whose prefill ended, by source.",
+        weighting="by prompt token",
+        query="prefill_accounts",
+        instruments=("prompt_tokens_by_source",),
+        numerator="local cached tokens",
+        denominator="prompt tokens",
+        promql="prefill_cached_share",
+        unknown_when="no prefill ended (no traffic), the counter is missing, or fewer than two "
+        "scrapes were seen",
+        caveats=(
+            "Local cache only; external KV has a share of its own.",
+            "First prefill only: work repeated after a preemption is in no token counter.",
+            "Tokens, not GPU time.",
+        ),
+        not_read_as="the engine hit ratio: that one counts lookups at admission",
+    ),
+    Metric(
+        key="prefill_external_share",
+        label="External KV share",
+        unit=Unit.RATIO,
+        concept=Concept.EXTERNAL,
+        definition="Prompt tokens whose KV came from an external connector, divided by all prompt "
+        "tokens, both by source.",
+        population="Prompt tokens of requests whose prefill ended, by source.",
+        weighting="by prompt token",
+        query="prefill_accounts",
+        instruments=("prompt_tokens_by_source",),
+        numerator="external cached tokens",
+        denominator="prompt tokens",
+        promql="prefill_external_share",
+        unknown_when="no prefill ended (no traffic), the counter is missing, or fewer than two "
+        "scrapes were seen",
+        caveats=("The counter is there without a connector too, and then stays 0.",),
+        not_read_as="local reuse, or the external hit ratio: its denominator is another one",
+    ),
+    Metric(
+        key="prefill_cached_tokens",
+        label="Cached prefill tokens, local",
+        unit=Unit.TOKENS,
+        concept=Concept.ENGINE,
+        definition="Prompt tokens of the window whose KV came from the local prefix cache.",
+        population="Prompt tokens of requests whose prefill ended, by source.",
+        weighting="by token",
+        query="prefill_accounts",
+        instruments=("prompt_tokens_by_source",),
+        promql="prefill_tokens",
+        caveats=("Tokens, not GPU time.",),
+        not_read_as="saved GPU time or money",
+    ),
+    Metric(
+        key="prefill_external_tokens",
+        label="Cached prefill tokens, external",
+        unit=Unit.TOKENS,
+        concept=Concept.EXTERNAL,
+        definition="Prompt tokens of the window whose KV came from an external connector.",
+        population="Prompt tokens of requests whose prefill ended, by source.",
+        weighting="by token",
+        query="prefill_accounts",
+        instruments=("prompt_tokens_by_source",),
+        promql="prefill_tokens",
+        caveats=("Tokens, not GPU time.",),
+        not_read_as="local reuse",
+    ),
+    Metric(
+        key="prefill_computed_tokens",
+        label="Computed prefill tokens",
+        unit=Unit.TOKENS,
+        concept=Concept.COMPUTED,
+        definition="Prompt tokens of the window that were computed.",
+        population="Prompt tokens of requests whose prefill ended, by source.",
+        weighting="by token",
+        query="prefill_accounts",
+        instruments=("prompt_tokens_by_source",),
+        promql="prefill_tokens",
+        caveats=("Tokens, not GPU time.",),
+        not_read_as="GPU load",
+    ),
+    Metric(
+        key="cached_prompt_tokens",
+        label="Cached prompt tokens",
+        unit=Unit.TOKENS,
+        concept=Concept.ENGINE,
+        definition="Prompt tokens that were not computed as their KV was there, local or external.",
+        population="Requests whose prefill ended.",
+        weighting="by token",
+        query="prefill_accounts",
+        instruments=("prompt_tokens_cached",),
+        promql="cached_prompt_tokens",
+        caveats=("Local and external KV together: this counter does not tell them apart.",),
+        not_read_as="local reuse where an external connector is in use",
+    ),
+    Metric(
+        key="cached_tier_tokens",
+        label="Cached prompt tokens by tier",
+        unit=Unit.TOKENS,
+        concept=Concept.ENGINE,
+        definition="Hit tokens by the tier that held their KV: device is the local cache; host, "
+        "disk, p2p and external_unspecified are external.",
+        population="Requests at admission.",
+        weighting="by token",
+        query="prefill_accounts",
+        instruments=("prompt_tokens_cached_by_source",),
+        promql="cached_by_tier",
+        unknown_when="no engine exports it (vLLM before 0.32), or fewer than two scrapes were seen",
+        caveats=(
+            (
+                "Counted at admission, cached prompt tokens when a prefill ends: the two part "
+                "at the edges of a busy window."
+            ),
+        ),
+        not_read_as="what each tier holds",
+        reference="vLLM 0.32.0, vllm/v1/metrics",
+    ),
+    Metric(
+        key="request_prompt_tokens",
+        label="Prompt tokens of completed requests",
+        unit=Unit.TOKENS,
+        concept=Concept.NEUTRAL,
+        definition="Sum of prompt tokens over requests that completed in the window.",
+        population="Completed requests: aborted ones are in no request histogram.",
+        weighting="by token",
+        query="prefill_accounts",
+        instruments=("request_prompt_tokens",),
+        promql="request_prompt_tokens",
+        caveats=("Counted when a request ends, not when its prefill does.",),
+        not_read_as="all prompt tokens of the window",
+    ),
+    Metric(
+        key="request_computed_tokens",
+        label="Computed tokens of completed requests",
+        unit=Unit.TOKENS,
+        concept=Concept.COMPUTED,
+        definition="Sum of prompt tokens whose KV was computed, over requests that completed in "
+        "the window.",
+        population="Completed requests: aborted ones are in no request histogram.",
+        weighting="by token",
+        query="prefill_accounts",
+        instruments=("request_prefill_kv_computed_tokens",),
+        promql="request_computed_tokens",
+        caveats=("First prefill only, as in every token counter.",),
+        not_read_as="GPU load",
+    ),
+    Metric(
+        key="request_cached_tokens",
+        label="Cached tokens of completed requests",
+        unit=Unit.TOKENS,
+        concept=Concept.ENGINE,
+        definition="Prompt tokens less computed tokens, over requests that completed in the "
+        "window.",
+        population="Completed requests: aborted ones are in no request histogram.",
+        weighting="by token",
+        query="prefill_accounts",
+        instruments=("request_prompt_tokens", "request_prefill_kv_computed_tokens"),
+        promql="request_cached_tokens",
+        caveats=("Local and external KV together.",),
+        not_read_as="all cached tokens of the window",
+    ),
+    Metric(
+        key="account_share",
+        label="Share of its account",
+        unit=Unit.RATIO,
+        concept=Concept.NEUTRAL,
+        definition="Tokens of one part divided by all prompt tokens of the same account, over the "
+        "engines that give both.",
+        population="That of the account.",
+        weighting="by prompt token",
+        query="prefill_accounts",
+        instruments=("prompt_tokens_by_source", "prompt_tokens", "request_prompt_tokens"),
+        numerator="tokens of the part",
+        denominator="prompt tokens of the account",
+        caveats=("Shares of two accounts are of different requests.",),
+    ),
+    Metric(
+        key="prefill_difference",
+        label="Difference between accounts",
+        unit=Unit.TOKENS,
+        concept=Concept.NEUTRAL,
+        definition="Tokens of one account less those of another, over the engines that give both.",
+        population="Those of the two accounts, named in each row.",
+        weighting="by token",
+        query="prefill_accounts",
+        instruments=(
+            "prompt_tokens_by_source",
+            "prompt_tokens",
+            "prompt_tokens_cached",
+            "request_prompt_tokens",
+        ),
+        promql="prefill_difference",
+        unknown_when="no engine exports both sides, or fewer than two scrapes were seen",
+        caveats=(
+            (
+                "Requests that were aborted, or still run at an edge of the window, are in one "
+                "account and not in the other."
+            ),
+        ),
+        not_read_as="lost tokens",
+    ),
+    Metric(
+        key="prompt_tokens_per_s",
+        label="Prompt tokens per second",
+        unit=Unit.TOKENS_PER_S,
+        concept=Concept.NEUTRAL,
+        definition="Prompt tokens of requests whose prefill ended, cached ones included, per "
+        "observed second.",
+        population="Requests that produced a first token.",
+        weighting="by token",
+        query="throughput",
+        instruments=("prompt_tokens",),
+        promql="prompt_tokens_per_s",
+        caveats=("Follows the load as well as the speed of engines.",),
+        not_read_as="proof of reuse",
+    ),
+    Metric(
+        key="generation_tokens_per_s",
+        label="Generated tokens per second",
+        unit=Unit.TOKENS_PER_S,
+        concept=Concept.NEUTRAL,
+        definition="Tokens that engines generated, per observed second.",
+        population="All requests, those too that are aborted later.",
+        weighting="by token",
+        query="throughput",
+        instruments=("generation_tokens",),
+        promql="generation_tokens_per_s",
+        caveats=("Follows the load as well as the speed of engines.",),
+        not_read_as="proof of reuse",
+    ),
+    Metric(
+        key="uncached_tokens",
+        label="Uncached input tokens",
+        unit=Unit.TOKENS,
+        concept=Concept.COMPUTED,
+        definition="Input tokens less cached input tokens, over requests with a measured cached "
+        "count.",
+        population="Requests that the gateway recorded with a measured cached count.",
+        weighting="by token",
+        query="uncached_by_group",
+        unknown_when="no request source is connected, or no request of the window has a measured "
+        "cached count",
+        caveats=(
+            (
+                "Not all of them can be cached: what is new in a prompt is computed, and so is at "
+                "least one token of every request."
+            ),
+            "Requests without a measured count are in no sum; they are counted beside it.",
+        ),
+        not_read_as="what a tuning will win",
+        reference="Langfuse usageDetails contract",
+    ),
+    Metric(
+        key="uncached_share",
+        label="Share of all uncached tokens",
+        unit=Unit.RATIO,
+        concept=Concept.COMPUTED,
+        definition="Uncached input tokens of a group divided by those of all groups in scope.",
+        population="Requests that the gateway recorded with a measured cached count.",
+        weighting="by token",
+        query="uncached_by_group",
+        numerator="uncached tokens of the group",
+        denominator="uncached tokens",
+        unknown_when="no request of the group has a measured cached count",
+        caveats=("A group that reports less of its requests looks smaller than it is.",),
+        not_read_as="a share of requests",
+        reference="Langfuse usageDetails contract",
+    ),
+    Metric(
+        key="same_engine_share",
+        label="Follow-ups on the same engine",
+        unit=Unit.RATIO,
+        concept=Concept.GATEWAY,
+        definition="Follow-up turns asked on the engine of the turn before, divided by those whose "
+        "two engines are known.",
+        population="Follow-up turns of sessions that start in the window.",
+        weighting="by turn",
+        query="follow_ups",
+        numerator="turns on the same engine",
+        denominator="turns with both engines known",
+        unknown_when="no request source is connected, there is no follow-up turn, or requests name "
+        "no engines",
+        caveats=(
+            (
+                "A turn is asked by its first request that names an engine; the engine of the turn "
+                "before is that of its last such request."
+            ),
+            "Pod level and pool level are unknown, not another engine.",
+        ),
+        not_read_as="reuse: the same engine may have evicted the history",
+        reference="docs/requests.md",
+    ),
+    Metric(
+        key="follow_up_cached_share",
+        label="Cached share of follow-ups",
+        unit=Unit.RATIO,
+        concept=Concept.GATEWAY,
+        definition="Cached input tokens divided by input tokens, of the first request of follow-up "
+        "turns.",
+        population="Follow-up turns whose first request has a measured cached count.",
+        weighting="by input token",
+        query="follow_ups",
+        numerator="cached input tokens",
+        denominator="input tokens",
+        unknown_when="no follow-up turn of this place has a measured cached count",
+        caveats=(
+            (
+                "Turns on the same engine and on another differ in more than the engine: compare "
+                "their idle gaps too."
+            ),
+        ),
+        not_read_as="what a change of routing would give",
+        reference="Langfuse usageDetails contract",
+    ),
+    Metric(
+        key="follow_up_idle_gap",
+        label="Median idle gap",
+        unit=Unit.SECONDS,
+        concept=Concept.REQUEST,
+        definition="Median time from the end of the turn before to the start of this one, of known "
+        "gaps.",
+        population="Follow-up turns whose idle gap is known.",
+        weighting="by turn",
+        query="follow_ups",
+        unknown_when="of no turn of this place the gap is known: the turn before has no end, or "
+        "ended after this one began",
+        caveats=("Unknown gaps are counted beside it and are no part of the median.",),
+        not_read_as="how long an engine keeps blocks",
+        reference="docs/requests.md",
+    ),
+    Metric(
+        key="offered_tokens",
+        label="Own history offered (estimate)",
+        unit=Unit.TOKENS,
+        concept=Concept.GATEWAY,
+        definition="What the session's own history could have given at most: input and output of "
+        "the turn before, or this input less one token where that is less, in whole blocks.",
+        population="Follow-up turns with usage on both sides, a measured cached count and the same "
+        "model.",
+        weighting="by token",
+        query="follow_ups",
+        unknown_when="usage is missing, the turn before was still running, or another model was "
+        "asked",
+        caveats=(
+            (
+                "An estimate: it assumes that the prompt repeats the whole history from its first "
+                "token, and that nothing is changed in it."
+            ),
+            "Block size from the engine's configuration, else 16.",
+        ),
+        not_read_as="a measured number",
+        reference="queries/cache/affinity.sql",
+    ),
+    Metric(
+        key="offered_delivered_share",
+        label="Own history delivered (estimate)",
+        unit=Unit.RATIO,
+        concept=Concept.GATEWAY,
+        definition="Cached input tokens divided by the tokens that the session's own history could "
+        "have offered.",
+        population="Follow-up turns with a known offer and a measured cached count.",
+        weighting="by offered token",
+        query="follow_ups",
+        numerator="cached tokens",
+        denominator="offered tokens",
+        unknown_when="no offer is known, or nothing was offered",
+        caveats=(
+            (
+                "Above 100 % where other prefixes gave more than the history: such turns are "
+                "counted apart, and nothing is cut off."
+            ),
+            "An estimate, with the assumption of the tokens offered.",
+        ),
+        not_read_as="a hit ratio",
+        reference="queries/cache/affinity.sql",
     ),
 )
 

@@ -183,6 +183,7 @@ class Settings(BaseSettings):
     collect_every_s: Positive = 10.0
     settle_s: Positive = 60.0
     leave_after_s: Positive = 300.0
+    kv_sample_rate: Annotated[float, Field(gt=0, le=1)] | None = None
     preempt_window_s: Annotated[int, Field(ge=60, le=3600, multiple_of=60)] = 300
 
     collector: bool = True

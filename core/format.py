@@ -49,6 +49,15 @@ def seconds(value: float) -> str:
     return f"{_three(value / 3600)} h" if value < 172_800 else f"{_three(value / 86400)} d"
 
 
+def edge(value: float) -> str:
+    """A bucket edge in seconds, as the server says it.
+
+    >>> edge(1800.0), edge(0.5)
+    ('1800 s', '0.5 s')
+    """
+    return f"{value:g} s"
+
+
 def amount(value: float, unit: Unit) -> str:
     """A value in its unit.
 
@@ -71,7 +80,7 @@ def reading(value: Reading) -> str:
     unit = METRICS[value.metric].unit
     if value.low is not None and value.high is not None:
         if value.high == inf:
-            return f"> {amount(value.low, unit)}"
+            return f"> {edge(value.low) if unit is Unit.SECONDS else amount(value.low, unit)}"
         return f"{amount(value.low, unit)} – {amount(value.high, unit)}"
     return say("cell.unknown") if value.value is None else amount(value.value, unit)
 

@@ -9,8 +9,10 @@ TEXTS: dict[str, str] = {
     "app.title": "Prefixwatch",
     "page.live": "Live",
     "page.hit_ratio": "Hit ratio",
+    "page.cached_prefill": "Cached prefill",
     "page.data_health": "Data health",
     "page.request": "Request",
+    "page.kv_residency": "KV residency",
     "page.preemption": "Preemption",
     "demo.banner": "Synthetic data. A simulated fleet runs because no source is configured. "
     "Set PREFIXWATCH_PROMETHEUS_URL and start again to see your own.",
@@ -43,6 +45,9 @@ TEXTS: dict[str, str] = {
     "reason.pod_only": "pod level only",
     "why.pod_only": "Requests name a pod that several engines share; which of them served them "
     "is not known.",
+    "reason.not_attributed": "no engine named",
+    "why.not_attributed": "Requests name no single engine, so nobody knows which one was asked. "
+    "docs/requests.md says how addresses and pods are matched.",
     "why.not_measured": "No request in this window has a measured cached count. Data health says "
     "which senders report it, and the doctor what to switch on.",
     "why.this_request": "This request carries no measured count of cached tokens.",
@@ -224,6 +229,7 @@ TEXTS: dict[str, str] = {
     "lever.restart": "restart",
     "lever.engine_appeared": "engine appeared",
     "lever.engine_left": "engine left",
+    "lever.cache_reset": "cache reset",
     "lever.add": "Log a change",
     "lever.kind": "Kind",
     "lever.what": "What changed",
@@ -450,6 +456,97 @@ TEXTS: dict[str, str] = {
     "{status}.",
     "collector.off": "{source}: not started by this app (PREFIXWATCH_COLLECTOR=false); batches "
     "from elsewhere are merged.",
+    # kv residency page
+    "reason.flag_off": "flag off",
+    "reason.no_evictions": "no sampled evictions",
+    "reason.no_reuse": "no block hit twice",
+    "why.flag_off": "The engines run without --kv-cache-metrics, so they sample no blocks.",
+    "why.no_evictions": "Observed, and no sampled block was evicted in this window. Nothing is "
+    "known about blocks that live on: this is not an idle time of 0.",
+    "why.no_reuse": "Sampled blocks were evicted, and none of them was hit twice.",
+    "kv.summary": "Sampled blocks in this window",
+    "kv.idle": "Idle before eviction",
+    "kv.gap": "Reuse gap",
+    "kv.lifetime": "Lifetime",
+    "kv.over_time": "Median idle before eviction by engine",
+    "kv.engines": "Engines",
+    "kv.turns": "Idle gaps between turns",
+    "kv.match": "Match unit: what a prompt can get back at most",
+    "kv.rate_setting": "Sampling rate {rate} (PREFIXWATCH_KV_SAMPLE_RATE); counts are never "
+    "scaled up by it.",
+    "kv.rate_labels": "Sampling rate {rates} (from cache_config_info); counts are never scaled up "
+    "by it.",
+    "kv.rate_unknown": "Sampling rate: not exported; vLLM's default is 0.01. Counts are of "
+    "sampled blocks and are never scaled up.",
+    "kv.wiped": "Restarts: {restarts}; cache resets asked for: {resets} (whether one succeeded is "
+    "in no series). Blocks watched before either never report.",
+    "kv.not_living": "A block reports when it is evicted; blocks that live on are absent.",
+    "kv.not_independent": "Blocks evicted together are not independent: n is an upper bound of "
+    "what they are worth.",
+    "kv.counts": "Bars hold the count of their bucket, from edge to edge; buckets differ in "
+    "width, so compare counts and not areas. Below: p50 to p99 as buckets, thin as far as "
+    "sampling leaves them (95 %).",
+    "kv.n": "n = {n} {what}, {engines}",
+    "kv.n_blocks": "sampled evictions",
+    "kv.n_gaps": "gaps (at most three a block)",
+    "kv.n_engines": "{n} engines",
+    "kv.n_engine": "1 engine",
+    "kv.left_out": "Left out, with other bucket edges: {names}. Buckets of different edges are "
+    "not added up; filter by pod to see them.",
+    "kv.broken": "Contract error on {names}: cumulative counts fall with rising edge ({what}). "
+    "Left out, and nothing is repaired.",
+    "kv.too_many_gaps": "Contract error on {names}: more than three reuse gaps per evicted block.",
+    "kv.no_interval": "none with n = {n}",
+    "kv.beyond": "{part} of n lie beyond {edge}.",
+    "kv.states": "Not in these numbers:",
+    "kv.state_flag_off": "{names}: flag off. Start with --kv-cache-metrics (and, on a quiet "
+    "engine, a larger --kv-cache-metrics-sample than its default 0.01).",
+    "kv.state_stats_off": "{names}: no series at all. The engine runs with --disable-log-stats; "
+    "start it without that flag, and with --kv-cache-metrics.",
+    "kv.state_caching_off": "{names}: prefix caching is off. The series exist and stay at 0; "
+    "start with --enable-prefix-caching.",
+    "kv.state_no_evictions": "{names}: on, and no sampled evictions in this window. Widen the "
+    "range; nothing is reported while never-used blocks remain, and little at a low sampling "
+    "rate.",
+    "kv.state_unknown": "{names}: fewer than two scrapes in this window; see Data health.",
+    "kv.no_engine": "No engine is known in this scope. One that is scraped and shows no series at "
+    "all runs with --disable-log-stats: start it without that flag, and with --kv-cache-metrics.",
+    "kv.else": "Without these histograms: compare requests by their idle gap once they are judged "
+    "by strata; send a controlled input again after growing pauses and watch its cached tokens; "
+    "or trace one engine. None of these measures residency.",
+    "kv.turns_n": "n = {n} gaps; unknown: {unknown}.",
+    "kv.turns_none_unknown": "none",
+    "kv.turns_unknown": "{n} {reason}",
+    "kv.turns_off": "No turn with a session in this window. Turns come with requests: connect "
+    "Langfuse and send session_id.",
+    "kv.match_note": "At least one token of a prompt is always computed, so a prompt that ends on "
+    "a block's edge gets one block less. Large blocks give coarser steps; that alone is no miss.",
+    "residency.measured": "measured",
+    "residency.no_evictions": "on, no sampled evictions",
+    "residency.caching_off": "caching off",
+    "residency.flag_off": "flag off",
+    "residency.stats_off": "no series",
+    "residency.unknown": "unknown",
+    "legend.beyond": "beyond {edge}",
+    "legend.cumulative": "cumulative share",
+    "legend.sampled": "sampling, 95 %",
+    "legend.bucket": "quantile's bucket",
+    "legend.no_evictions": "no sampled evictions",
+    "axis.edges": "bucket edges (log)",
+    "axis.turns": "turns",
+    "note.evictions": ", n = {n}",
+    "col.quantile": "Quantile",
+    "col.quantile_bucket": "Bucket",
+    "col.sampled": "Sampling, 95 %",
+    "col.evictions": "Sampled evictions",
+    "col.idle_p50": "Idle p50",
+    "col.gap_p50": "Reuse gap p50",
+    "col.lifetime_p50": "Lifetime p50",
+    "col.block_size": "Block size",
+    "col.match_unit": "Match unit",
+    "col.blocks": "Blocks",
+    "col.possible": "Prompt of {n}",
+    "cell.as_block": "the block",
     # request page: finding
     "request.field": "Find a request by any of its ids",
     "request.field_hint": "observation, trace, session, gateway, response, client or logical id",
@@ -718,6 +815,116 @@ TEXTS: dict[str, str] = {
     "col.probability": "Chosen with probability",
     "cell.deleted": "deleted by {at}",
     "cell.not_deleted": "no",
+    # cached prefill page
+    "prefill.headline": "Prompt tokens, cached and computed",
+    "prefill.tokens_only": "Tokens, not GPU time. First prefill only: work repeated after a "
+    "preemption is in no token counter.",
+    "prefill.restarted": "Engines that restarted in this window: {n}; what they counted between "
+    "their last scrape and the restart is lost.",
+    "prefill.engines": "By engine, most computed first",
+    "prefill.accounts": "Three accounts of the window",
+    "prefill.differences": "Where the accounts part",
+    "prefill.beside": "Beside it: throughput, latency, queue",
+    "prefill.uncached": "Where uncached input tokens remain",
+    "prefill.follow_ups": "Follow-up turns and the engine of the turn before",
+    "chart.throughput": "Throughput",
+    "chart.queue": "Queue",
+    "axis.prompt_tokens_per_s": "prompt tokens/s",
+    "axis.generation_tokens_per_s": "generated/s",
+    "legend.turns_same": "turns: same engine",
+    "legend.turns_another": "another engine",
+    "legend.turns_unknown": "engine unknown",
+    "legend.same_engine": "share on the same engine",
+    "axis.same_engine": "same engine (%)",
+    "account.source": "By source",
+    "account.tier": "Cached, by tier",
+    "account.request": "Request sums",
+    "population.source": "prefills that ended",
+    "population.tier": "prefills that ended",
+    "population.tier_cached": "admissions",
+    "population.request": "completed requests",
+    "part.local_cache_hit": "cached, local",
+    "part.external_kv_transfer": "cached, external KV",
+    "part.local_compute": "computed",
+    "part.cached": "cached, local and external",
+    "part.computed": "computed",
+    "part.all": "all prompt tokens",
+    "part.tiers": "tiers",
+    "tier.local": "local: {tier}",
+    "tier.external": "external: {tier}",
+    "difference.source_prompt": "By source, all − vllm:prompt_tokens",
+    "difference.source_cached": "By source, local + external − vllm:prompt_tokens_cached",
+    "difference.tier_cached": "All tiers − vllm:prompt_tokens_cached",
+    "difference.request_prompt": "Prompt tokens of request sums − by source, all",
+    "difference.request_cached": "Cached of request sums − by source, local + external",
+    "difference.why.source_prompt": "The same prefills, counted twice by one server: 0 unless a "
+    "scrape fell between the two.",
+    "difference.why.source_cached": "The same prefills: 0 unless a scrape fell between the two.",
+    "difference.why.tier_cached": "Tiers are counted at admission, the other when the prefill "
+    "ends: requests under way at the edges.",
+    "difference.why.request_prompt": "Below 0: requests that were aborted (they are in no request "
+    "histogram) or still run at the end. Above 0: requests whose prefill ended before the window.",
+    "difference.why.request_cached": "The same requests, their cached part.",
+    "col.account": "Account",
+    "col.part": "Part",
+    "col.account_share": "Share",
+    "col.engines": "Engines",
+    "col.population": "Of",
+    "col.difference": "Difference",
+    "col.engines_both": "Engines that give both",
+    "col.cached_local": "Cached, local",
+    "col.cached_external": "Cached, external",
+    "col.computed": "Computed",
+    "col.cached_share": "Cached share",
+    "col.external_share": "External share",
+    "table.no_engines": "No engine in scope. Set PREFIXWATCH_PROMETHEUS_URL to see engines.",
+    "table.several": "several",
+    "uncached.note": "Not all uncached tokens can be cached: what is new in a prompt is computed, "
+    "the first sight of a prefix too, and at least one token of every request.",
+    "uncached.unmeasured": "{n} requests have no measured cached count{tokens}. They are in no sum "
+    "of tokens.",
+    "uncached.tokens": ", with {tokens} input tokens where usage is known",
+    "uncached.no_tokens": ", and no known input tokens",
+    "uncached.others": "{n} further groups",
+    "uncached.off": "Needs a request source: set PREFIXWATCH_LANGFUSE_URL, ..._PUBLIC_KEY and "
+    "..._SECRET_KEY.",
+    "uncached.none": "No request in this scope and window; widen the range or clear a filter.",
+    "col.template": "Template version",
+    "col.task": "Task type",
+    "col.uncached": "Uncached tokens",
+    "col.uncached_share": "Share of all uncached",
+    "col.unmeasured": "Not measured",
+    "place.turn_same": "same engine",
+    "place.turn_another": "another engine",
+    "place.turn_unknown": "unknown",
+    "col.turn_place": "Asked on",
+    "col.turns": "Turns",
+    "col.gap_median": "Median idle gap",
+    "col.gap_known": "Gaps known",
+    "col.gap_unknown": "Gaps unknown",
+    "col.offered": "Own history offered",
+    "col.offers": "Offers known",
+    "col.delivered": "Delivered of it",
+    "col.above": "Turns above offer",
+    "col.above_tokens": "Tokens above",
+    "follow_ups.off": "Needs a request source with sessions: set PREFIXWATCH_LANGFUSE_URL, "
+    "..._PUBLIC_KEY and ..._SECRET_KEY.",
+    "follow_ups.no_engines": "Which engine was asked is known from what Prometheus scrapes, and "
+    "none is connected.",
+    "follow_ups.assumes": "Offered is an estimate: input and output of the turn before, at most "
+    "this input less one token, in whole blocks. It assumes that the prompt repeats the whole "
+    "history and that nothing is changed in it. Delivered is cached tokens over offered ones; "
+    "above the offer, other prefixes gave too.",
+    "follow_ups.blocks": "{n} offers use a block size of {block}: the engine's own is not known.",
+    "follow_ups.pool_level": "{n} turns unknown: one of the two turns names no engine (pool "
+    "level).",
+    "follow_ups.pod_level": "{n} turns unknown: one of the two turns names a pod, and not which of "
+    "its engines (pod level).",
+    "follow_ups.no_request": "{n} turns unknown: the turn before holds no request.",
+    "follow_ups.long_ago": "{n} turns unknown: the turn before lies more than a day before this "
+    "window, and is not looked for.",
+    "follow_ups.overlapping": "{n} turns without an offer: the turn before was still running.",
+    "follow_ups.other_model": "{n} turns without an offer: the turn before asked another model.",
     # preemption page
     "preempt.strip": "Windows by engine",
     "preempt.pressure": "Events and queue",

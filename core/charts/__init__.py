@@ -1,11 +1,13 @@
 """Views to Plotly figures."""
 
 from core.charts.axis import TimeAxis
-from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, ttft
+from core.charts.cached_prefill import follow_ups, throughput
+from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, queue, ttft
 from core.charts.frame import short_list
-from core.charts.heat import heat
+from core.charts.heat import heat, idle_scale
 from core.charts.marks import lever_letters
 from core.charts.palette import COLOURS
+from core.charts.residency import distribution, turn_gaps
 from core.charts.strip import strip
 from core.charts.timeline import timeline
 from core.charts.waterfall import waterfall
@@ -13,16 +15,22 @@ from core.charts.waterfall import waterfall
 __all__ = [
     "COLOURS",
     "TimeAxis",
+    "distribution",
+    "follow_ups",
     "heat",
     "hit_ratio",
+    "idle_scale",
     "inflation",
     "kv_usage",
     "lever_letters",
     "prefill",
     "pressure",
+    "queue",
     "short_list",
     "strip",
+    "throughput",
     "timeline",
     "ttft",
+    "turn_gaps",
     "waterfall",
 ]

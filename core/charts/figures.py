@@ -31,11 +31,11 @@ def hit_ratio(
     beside it where there is any.
     """
     figure = go.Figure()
-    figure.add_trace(_ratio_line(axis, engine, say("legend.local"), Concept.ENGINE))
+    figure.add_trace(ratio_line(axis, engine, say("legend.local"), Concept.ENGINE))
     if any(r.known for r in gateway):
-        figure.add_trace(_ratio_line(axis, gateway, say("legend.gateway"), Concept.GATEWAY))
+        figure.add_trace(ratio_line(axis, gateway, say("legend.gateway"), Concept.GATEWAY))
     if any(r.known for r in external):
-        figure.add_trace(_ratio_line(axis, external, say("legend.external"), Concept.EXTERNAL))
+        figure.add_trace(ratio_line(axis, external, say("legend.external"), Concept.EXTERNAL))
     time_layout(figure, axis, say("axis.hit_ratio"), quiet=engine)
     figure.update_layout(yaxis={"range": [0, 102], "ticksuffix": " %"})
     return figure
@@ -129,25 +129,47 @@ def pressure(
         row=1,
         col=1,
     )
-    dashes = iter(("solid", "dash", "dot", "dashdot"))
-    for reason, values in waiting.items():
-        name = (
-            say("legend.waiting_reason", reason=plain_text(reason))
-            if reason
-            else say("legend.waiting")
-        )
-        figure.add_trace(
-            _line(axis, values, name, Concept.WAITING, next(dashes, "solid")), row=2, col=1
-        )
-    figure.add_trace(
-        _line(axis, running, say("legend.running"), Concept.COMPUTED, "solid"), row=2, col=1
-    )
+    for trace in _queue_lines(axis, running, waiting):
+        figure.add_trace(trace, row=2, col=1)
     time_layout(figure, axis, say("axis.events"), rows=2)
     figure.update_layout(
         yaxis={"rangemode": "tozero"},
         yaxis2={"rangemode": "tozero", "title": {"text": say("axis.requests")}},
     )
     return figure
+
+
+def queue(
+    axis: TimeAxis,
+    running: Sequence[float | None],
+    waiting: Mapping[str, Sequence[float | None]],
+) -> go.Figure:
+    """Requests running, and waiting by reason."""
+    figure = go.Figure(_queue_lines(axis, running, waiting))
+    time_layout(figure, axis, say("axis.requests"))
+    figure.update_layout(yaxis={"rangemode": "tozero"})
+    return figure
+
+
+def _queue_lines(
+    axis: TimeAxis,
+    running: Sequence[float | None],
+    waiting: Mapping[str, Sequence[float | None]],
+) -> list[go.Scatter]:
+    dashes = iter(("solid", "dash", "dot", "dashdot"))
+    lines = [
+        _line(
+            axis,
+            values,
+            say("legend.waiting_reason", reason=plain_text(reason))
+            if reason
+            else say("legend.waiting"),
+            Concept.WAITING,
+            next(dashes, "solid"),
+        )
+        for reason, values in waiting.items()
+    ]
+    return [*lines, _line(axis, running, say("legend.running"), Concept.COMPUTED, "solid")]
 
 
 def ttft(axis: TimeAxis, quantiles: Mapping[str, Sequence[QuantileBounds | None]]) -> go.Figure:
@@ -193,7 +215,8 @@ def ttft(axis: TimeAxis, quantiles: Mapping[str, Sequence[QuantileBounds | None]
     return figure
 
 
-def _ratio_line(axis: TimeAxis, line: Sequence[Reading], name: str, concept: Concept) -> go.Scatter:
+def ratio_line(axis: TimeAxis, line: Sequence[Reading], name: str, concept: Concept) -> go.Scatter:
+    """A ratio over time, its sums on hover."""
     return go.Scatter(
         x=axis.middles,
         y=[None if r.value is None else r.value * 100 for r in line],

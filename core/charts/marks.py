@@ -23,8 +23,13 @@ def _letter(i: int) -> str:
     return (_letter(i // 26 - 1) if i >= 26 else "") + chr(ord("A") + i % 26)
 
 
-def draw_marks(figure: go.Figure, changes: Sequence[LeverMark], axis: TimeAxis) -> None:
-    """A line per change; labels of changes close to each other are joined."""
+def draw_marks(
+    figure: go.Figure, changes: Sequence[LeverMark], axis: TimeAxis, *, above: bool = False
+) -> None:
+    """A line per change; labels of changes close to each other are joined.
+
+    `above` puts the labels over a plot whose cells would hide them.
+    """
     apart = axis.fleet.window.length_s / MARKS_APART
     for mark in changes:
         figure.add_vline(x=axis.at(mark.at), line={"color": MARK, "width": 1, "dash": "dot"})
@@ -33,7 +38,7 @@ def draw_marks(figure: go.Figure, changes: Sequence[LeverMark], axis: TimeAxis) 
             x=axis.at(at),
             y=1,
             yref="paper",
-            yanchor="top",
+            yanchor="bottom" if above else "top",
             xanchor="left",
             text=letters,
             hovertext=why,

@@ -35,6 +35,7 @@ from core.collect.changes import (
     restarts,
 )
 from core.collect.gateway import GatewayCounts, count_gateway, key_gateway
+from core.collect.resets import Resets, read_resets
 from core.collect.scrapes import DEFAULT_INTERVAL_S, Scrapes, read_scrapes, sample_times
 from core.collect.slices import (
     Block,
@@ -53,12 +54,13 @@ from core.domain.records import Floats, RawSeries
 
 @dataclass(frozen=True)
 class Slice:
-    """Raw samples of [start, end), and of `up` of their targets."""
+    """Raw samples of [start, end), of `up` of their targets, and of calls of a cache reset."""
 
     start: int
     end: int
     samples: Sequence[RawSeries]
     up: Sequence[RawSeries]
+    resets: Sequence[RawSeries] = ()
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def advance(state: State, read: Slice, *, settle_to: int, settings: Settings) ->
         *restarts(counters, steps, leave_out=facts.duplicates),
         *facts.configurations.changes,
         *facts.presence.changes,
+        *facts.resets.changes,
     ]
     exports = _exports(facts)
     changed = {k: v for k, v in exports.items() if state.exports.get(k) != v}
@@ -134,6 +137,7 @@ class _Facts:
     places: Mapping[EngineTarget, EngineMemory]
     presence: Presence
     configurations: Configurations
+    resets: Resets
 
     series: Sequence[KeyedSeries]
     """Series under a current name: what counts, then what only repeats it."""
@@ -179,6 +183,9 @@ def _facts(state: State, read: Slice, settle_to: int, settings: Settings) -> _Fa
         places=known | seen,
         presence=presence,
         configurations=read_configurations(current, state, settings.labels, settle_to=settle_to),
+        resets=read_resets(
+            read.resets, known | seen, duplicates, scrapes, state, settings, settle_to=settle_to
+        ),
         series=[
             *join_duplicates(
                 current,
@@ -212,7 +219,7 @@ def _next_state(
 ) -> State:
     """The memory as of `settle_to`."""
     up, scrape_gaps_s = facts.scrapes.remember(settle_to)
-    last = state.last | last_samples(facts.series, settle_to) | gateway.last
+    last = state.last | last_samples(facts.series, settle_to) | gateway.last | facts.resets.last
     return msgspec.structs.replace(
         state,
         settled=settle_to,
@@ -223,6 +230,7 @@ def _next_state(
         engines=_remembered(facts, settle_to),
         proxies=gateway.proxies,
         proxies_since=gateway.since,
+        resets_since=facts.resets.since,
         exports=state.exports | exports,
         configs=state.configs | facts.configurations.settled,
     )

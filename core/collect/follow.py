@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,9 +11,10 @@ from core.cache.inbox import Inbox, rows
 from core.collect.advance import Advance, Slice, advance
 from core.collect.gateway import jobs_of_unmet
 from core.collect.notes import note, notes_table, utc
-from core.collect.slices import NAMES
-from core.collect.state import State, StateFile
+from core.collect.slices import NAMES, named
+from core.collect.state import EngineMemory, State, StateFile
 from core.config import Settings
+from core.domain.records import RawSeries
 from core.errors import SourceError, SourceStatus, SourceTimeout
 from core.sources.prometheus import PrometheusSource, clock_skew
 
@@ -166,14 +167,20 @@ class PrometheusCollector:
         samples = self.source.raw_samples(
             NAMES, state.settled, stop, matchers=self.settings.prometheus_matchers
         )
-        jobs = {series.labels["job"] for series in samples if "job" in series.labels}
-        met = [*state.engines.values(), *state.proxies.values()]
-        jobs |= {m.target.job for m in met if m.target.job is not None}
+        engines = _jobs(named(samples, gateway=False), state.engines.values())
+        jobs = engines | _jobs(samples, state.proxies.values())
         up = self.source.target_up(jobs, state.settled, stop) if jobs else []
+        resets = (
+            self.source.reset_calls(
+                engines, state.settled, stop, matchers=self.settings.prometheus_matchers
+            )
+            if engines
+            else []
+        )
         if unmet := jobs_of_unmet(samples, state, self.settings):
             begin = state.settled - LOOKBACK_S
             up = [*self.source.target_up(unmet, begin, state.settled), *up]
-        return Slice(state.settled, stop, samples, up)
+        return Slice(state.settled, stop, samples, up, resets)
 
     def _server_clock(self) -> Clock:
         asked = self._clock()
@@ -276,6 +283,12 @@ class PrometheusCollector:
             SOURCE,
             {"sources": rows("sources", [status]), "source_log": notes_table([noted])},
         )
+
+
+def _jobs(samples: Iterable[RawSeries], met: Iterable[EngineMemory]) -> set[str]:
+    """Scrape jobs of a slice's series, and of addresses met before."""
+    jobs = {series.labels["job"] for series in samples if "job" in series.labels}
+    return jobs | {m.target.job for m in met if m.target.job is not None}
 
 
 def _minute(t: float) -> int:

@@ -50,7 +50,8 @@ class State(msgspec.Struct):
     `last` and `up` hold the newest sample before `settled` of every series and
     target, `scrape_gaps_s` the last distances between scrapes of every target;
     `watched_since` is when the scraper last resumed after a break of its own;
-    `proxies_since` is from when on counters of proxies were read (None: not yet);
+    `proxies_since` is from when on counters of proxies were read (None: not yet), and
+    `resets_since` the same for calls of the cache reset;
     `points_per_s` sizes the next slice.
     """
 
@@ -65,6 +66,7 @@ class State(msgspec.Struct):
     configs: dict[str, dict[str, str]] = {}
     watched_since: float = 0.0
     proxies_since: float | None = None
+    resets_since: float | None = None
     points_per_s: float | None = None
 
 

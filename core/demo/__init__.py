@@ -7,9 +7,9 @@ and `source` joins it to the client.
 
 The same traffic has a request side: `arrivals` draws the requests behind the
 counters, `sessions` says whose they are, `rows` and `evaluators` keep what a
-gateway and its evaluators would know, `gateway` makes them cycle by cycle, and
-`langfuse` answers from them; `truth` tells a test what a reader must find. From
-there on, all goes the way of real answers.
+gateway and its evaluators would know, `gateway` makes them cycle by cycle, `proxy`
+exports their counters, and `langfuse` answers from them; `truth` tells a test what a
+reader must find. From there on, all goes the way of real answers.
 """
 
 from core.demo.arrivals import Kind

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 from core.config import Settings
 from core.demo.fleet import MINUTE_S
+from core.demo.gateway import gateway_of
+from core.demo.proxy import Proxy
 from core.demo.simulate import Simulation
 from core.demo.transport import SimulatedPrometheus
 from core.sources.prometheus import PrometheusSource
@@ -19,7 +21,9 @@ LONGEST_LIFE_S = 86_400
 def demo_source(settings: Settings, *, clock: Callable[[], float] = time.time) -> PrometheusSource:
     """A Prometheus client whose answers come from the simulated fleet."""
     epoch = fleet_epoch(settings, clock())
-    adapter = SimulatedPrometheus(Simulation(seed=settings.demo_seed, epoch=epoch), clock)
+    engines = Simulation(seed=settings.demo_seed, epoch=epoch)
+    proxy = Proxy(gateway_of(settings.demo_seed, epoch))
+    adapter = SimulatedPrometheus([engines, proxy], clock)
     return PrometheusSource(
         settings.model_copy(update={"prometheus_url": DEMO_URL}), adapter=adapter
     )

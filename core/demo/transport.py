@@ -7,15 +7,15 @@ It knows the forms the collector sends: a range selector with label matchers, an
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import requests
 from urllib3 import HTTPResponse
 
-from core.demo.simulate import Simulation
 from core.domain.records import Floats, RawSeries
 
 QUERY_PATH = "/api/v1/query"
@@ -23,6 +23,15 @@ SELECTOR = re.compile(r"(?P<name>[\w:]*)\{(?P<matchers>.*)\}\[(?P<seconds>\d+)s\
 MATCHER = re.compile(
     r'\s*(?P<label>\w+)\s*(?P<op>=~|!~|!=|=)\s*(?P<value>"(?:[^"\\]|\\.)*")\s*(?:,|$)'
 )
+
+
+class Scraped(Protocol):
+    """Something whose samples the server stored."""
+
+    def samples(
+        self, wanted: Callable[[Mapping[str, str]], bool], start: float, end: float
+    ) -> list[RawSeries]:
+        """Samples with start <= time <= end of the series whose labels are wanted."""
 
 
 class BadQueryError(Exception):
@@ -46,9 +55,9 @@ class Matcher:
 class SimulatedPrometheus(requests.adapters.HTTPAdapter):
     """Answers requests of a session instead of the network."""
 
-    def __init__(self, simulation: Simulation, clock: Callable[[], float]) -> None:
+    def __init__(self, scraped: Sequence[Scraped], clock: Callable[[], float]) -> None:
         super().__init__()
-        self._simulation = simulation
+        self._scraped = scraped
         self._clock = clock
 
     def send(
@@ -72,11 +81,12 @@ class SimulatedPrometheus(requests.adapters.HTTPAdapter):
             at = round(at, 3)
             return {"resultType": "vector", "result": [{"metric": {}, "value": (at, _text(at))}]}
         matchers, seconds = _parse(query)
-        found = self._simulation.samples(
-            lambda labels: all(matcher.accepts(labels) for matcher in matchers),
-            round(at - seconds, 3),
-            min(at, now),
-        )
+
+        def wanted(labels: Mapping[str, str]) -> bool:
+            return all(matcher.accepts(labels) for matcher in matchers)
+
+        start, end = round(at - seconds, 3), min(at, now)
+        found = [s for one in self._scraped for s in one.samples(wanted, start, end)]
         return {"resultType": "matrix", "result": [_series(series) for series in found]}
 
     def _response(

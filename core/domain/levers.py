@@ -19,6 +19,7 @@ class LeverKind(StrEnum):
     RESTART = "restart"
     ENGINE_APPEARED = "engine_appeared"
     ENGINE_LEFT = "engine_left"
+    CACHE_RESET = "cache_reset"
 
 
 ENTERED = tuple(LeverKind)[:9]

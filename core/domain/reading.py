@@ -21,10 +21,19 @@ class Reason(StrEnum):
     NOT_CONNECTED = "not_connected"
     NOT_MEASURED = "not_measured"
     POD_ONLY = "pod_only"
+    NOT_ATTRIBUTED = "not_attributed"
     CONTRACT_ERROR = "contract_error"
+    FLAG_OFF = "flag_off"
+    NO_EVICTIONS = "no_evictions"
+    NO_REUSE = "no_reuse"
 
 
-QUIET_REASONS = (Reason.NO_TRAFFIC, Reason.CACHING_OFF)
+QUIET_REASONS = (
+    Reason.NO_TRAFFIC,
+    Reason.CACHING_OFF,
+    Reason.NO_EVICTIONS,
+    Reason.NO_REUSE,
+)
 """Observed, and nothing to divide by: known silence, not a hole."""
 
 

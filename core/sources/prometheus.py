@@ -159,6 +159,13 @@ class PrometheusSource:
         """Samples of `up` of the given scrape jobs, with start <= time < end."""
         return self._matrix("target_up", start, end, jobs=any_of(sorted(jobs)))
 
+    def reset_calls(
+        self, jobs: Iterable[str], start: float, end: float, *, matchers: Mapping[str, str]
+    ) -> list[RawSeries]:
+        """Samples of the API servers' counter of cache resets, with start <= time < end."""
+        asked = {"jobs": any_of(sorted(jobs)), "and_matchers": _more(matchers)}
+        return self._matrix("reset_calls", start, end, **asked)
+
     def every_target(
         self, start: float, end: float, *, matchers: Mapping[str, str]
     ) -> list[RawSeries]:

@@ -3,7 +3,17 @@
 Pages call these functions in order; nothing here computes a measured number.
 """
 
+from core.ui.cached_prefill import (
+    ACCOUNTS,
+    RATES_BY_SOURCE,
+    TOKENS_BY_SOURCE,
+    accounts_table,
+    differences_table,
+    prefill_engines_table,
+    prefill_note,
+)
 from core.ui.engine_part import engine_heading, engine_part
+from core.ui.follow_ups import AFFINITY, places_table, uncached_table
 from core.ui.frame import (
     chart,
     frame,
@@ -52,17 +62,35 @@ from core.ui.request import (
 )
 from core.ui.request_lists import recent_requests, several_requests
 from core.ui.request_preemptions import request_preemptions_table
+from core.ui.residency import (
+    distribution_panel,
+    distributions_note,
+    match_units_table,
+    residency_engines,
+    residency_over_time,
+    residency_states,
+    residency_summary,
+    turn_gaps_panel,
+)
 from core.ui.senders import evaluators_table, senders_table, violations_table
 from core.ui.tables import engines_table, groups_table, ttft_note
 from core.ui.tiles import reading_tiles, tiles
 
 __all__ = [
+    "ACCOUNTS",
+    "AFFINITY",
+    "RATES_BY_SOURCE",
+    "TOKENS_BY_SOURCE",
+    "accounts_table",
     "attempts_table",
     "cache_line",
     "changes_table",
     "chart",
     "collector_lines",
     "coverage_table",
+    "differences_table",
+    "distribution_panel",
+    "distributions_note",
     "engine_heading",
     "engine_part",
     "engines_table",
@@ -83,10 +111,14 @@ __all__ = [
     "id_field",
     "lever_form",
     "log_table",
+    "match_units_table",
     "moving",
     "nothing_to_show",
     "notices",
+    "places_table",
     "preemption_strip",
+    "prefill_engines_table",
+    "prefill_note",
     "pressure_table",
     "proxy_counters",
     "raw_usage_table",
@@ -96,6 +128,10 @@ __all__ = [
     "request_link",
     "request_preemptions_table",
     "request_url",
+    "residency_engines",
+    "residency_over_time",
+    "residency_states",
+    "residency_summary",
     "scores_table",
     "senders_table",
     "several_requests",
@@ -107,6 +143,8 @@ __all__ = [
     "timeline_notes",
     "ttft_note",
     "turn_facts",
+    "turn_gaps_panel",
+    "uncached_table",
     "unknown_list",
     "usage_table",
     "usage_verdict",

@@ -213,10 +213,7 @@ def chart(
     `on_select` is called when a point is clicked, or its choice is taken back.
     """
     if reading is not None and reading.reason not in (None, *QUIET_REASONS):
-        st.html(
-            f'<div class="pw-none pw-hatch"><div class="v">{escaped(fmt.reading(reading))}</div>'
-            f'<div class="t">{escaped(say(f"why.{reading.reason}"))}</div></div>'
-        )
+        no_number(reading)
         return
     config = {"displayModeBar": False, "responsive": True}
     if on_select is None:
@@ -225,3 +222,11 @@ def chart(
         st.plotly_chart(
             figure, key=key, config=config, on_select=on_select, selection_mode="points"
         )
+
+
+def no_number(reading: Reading) -> None:
+    """In place of a figure: why its metric has no number."""
+    st.html(
+        f'<div class="pw-none pw-hatch"><div class="v">{escaped(fmt.reading(reading))}</div>'
+        f'<div class="t">{escaped(say(f"why.{reading.reason}"))}</div></div>'
+    )

@@ -6,6 +6,7 @@ from core import format as fmt
 from core import runtime
 from core.messages import say
 from core.ui.frame import time_axis
+from core.ui.lookup import request_link
 from core.ui.tables import Cell, Column, table
 from core.views.data_health import DataHealthView, EvaluatorRow, SenderRow, ViolationRow
 
@@ -120,13 +121,20 @@ def violations_table(view: DataHealthView) -> None:
     table("violations", columns, rows, empty=say("health.no_violations"))
 
 
+def _record(row: ViolationRow) -> Cell:
+    """A link where the record is a request's row."""
+    if row.record_id is None or row.kind != "observation":
+        return row.record_id
+    return request_link(row.record_id)
+
+
 def _violation(view: DataHealthView, row: ViolationRow) -> list[Cell]:
     axis = time_axis(view.fleet)
     at = row.seen_at if row.happened_at is None else row.happened_at
     none = say("table.none")
     return [
         fmt.clock(at, axis.zone, day=True),
-        row.record_id,
+        _record(row),
         row.exporter or none,
         row.model or none,
         say(f"rule.{row.rule}"),

@@ -1,7 +1,7 @@
 """What every page needs to know first: who was there, what changed, where nobody knows."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -124,6 +124,10 @@ class Fleet:
         """Coverage of a value that these engines gave."""
         observed = sum(self.covered_s[e] for e in engines if e in self.covered_s)
         return self.coverage(observed, len(engines), samples)
+
+    def coverage_of_rows(self, rows: Sequence[Row]) -> Coverage:
+        """Coverage by the engines that gave any of these rows."""
+        return self.coverage_of({r.engine_id for r in rows}, sum(r.samples for r in rows))
 
     def name(self, engine_id: int) -> str:
         """Short name of an engine."""

@@ -8,7 +8,8 @@ from core.domain.windows import WINDOW_S, Preempt, Rule
 from core.views.engine_windows import scrape_intervals, tolerance_of
 from core.views.exposures import ExposureRow, ScoreRow, exposures, scores
 from core.views.fleet import Fleet, load_fleet
-from core.views.pressure import Line, pressure_sums
+from core.views.lines import Line
+from core.views.pressure import pressure_sums
 from core.views.request_preemptions import PreemptedRequests, preempted_requests
 from core.views.strip import EnginePressure, Lane, engine_rows, strip
 from core.views.window_rule import WindowRule

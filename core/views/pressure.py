@@ -1,18 +1,15 @@
 """What presses on the engines: KV blocks in use, requests in queues, preemption events."""
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from core.cache.store import Row, Store
 from core.domain.gauges import mean_of_samples, sum_of_means
 from core.domain.ratios import total
-from core.domain.reading import Coverage, Reading, Reason
+from core.domain.reading import Coverage, Reading
 from core.domain.scope import Window
 from core.views.fleet import Fleet, query_params
-
-Line = tuple[float | None, ...]
-"""One value per chart bin; None where nothing was scraped."""
+from core.views.lines import Line, line, or_absent
 
 
 @dataclass(frozen=True)
@@ -84,20 +81,11 @@ class PressureSums:
         """Rows of one of the queue's gauges."""
         return [row for row in self.queue if row.instrument == instrument]
 
-    def coverage(self, rows: Sequence[Row]) -> Coverage:
-        """Coverage by the engines that gave any of these rows."""
-        return self.fleet.coverage_of(
-            {row.engine_id for row in rows}, sum(row.samples for row in rows)
-        )
-
     def _covered(self, rows: Sequence[Row], engines: Collection[int] | None) -> Coverage | None:
-        return self.coverage(rows) if engines is None else None
+        return self.fleet.coverage_of_rows(rows) if engines is None else None
 
     def _line(self, rows: Iterable[Row], value: Callable[[list[Row]], float | None]) -> Line:
-        found: dict[int, list[Row]] = defaultdict(list)
-        for row in rows:
-            found[int(row.bin)].append(row)
-        return tuple(value(found[b]) if b in found else None for b in self.fleet.bins)
+        return line(self.fleet.bins, rows, value)
 
 
 def pressure_sums(store: Store, fleet: Fleet, window: Window | None = None) -> PressureSums:
@@ -118,15 +106,6 @@ def mean_requests(rows: Iterable[Row]) -> float | None:
         value, n = per_engine.get(row.engine_id, (0.0, 0))
         per_engine[row.engine_id] = (value + row.requests_sum, n + row.samples)
     return sum_of_means(per_engine.values())
-
-
-def or_absent(
-    metric: str, value: float | None, absent: Reason, coverage: Coverage | None = None
-) -> Reading:
-    """A reading of a value, or of why there is none."""
-    if value is None:
-        return Reading(metric, None, absent, coverage=coverage)
-    return Reading(metric, value, coverage=coverage)
 
 
 def _of(rows: Sequence[Row], engines: Collection[int] | None) -> list[Row]:

@@ -13,12 +13,16 @@ expect.set_options(timeout=PATIENCE_S * 1000)
 PAGES = {
     "": "chart.prefill",
     "hit_ratio": "hit.definitions",
+    "kv_residency": "kv.summary",
+    "cached_prefill": "prefill.headline",
     "preemption": "preempt.strip",
     "request": "request.recent",
     "data_health": "health.sources",
 }
 """URL path of each page, and a heading that only it has."""
 PROBES = re.compile(
+    r"/(?:hit_ratio|kv_residency|request|data_health|cached_prefill)"
+    r"/_stcore/(?:health|host-config)$"
     r"/(?:hit_ratio|preemption|request|data_health)/_stcore/(?:health|host-config)$"
 )
 """What Streamlit asks for below a deep link before it finds its base path; always 404."""

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from core.views.cached_prefill import CachedPrefillView
 from core.views.data_health import DataHealthView
 from core.views.fleet import Fleet
 from core.views.hit_ratio import HitRatioView
+from core.views.kv_residency import KvResidencyView
 from core.views.live import LiveView
 from core.views.preemption import PreemptionView
 from core.views.request import RequestView
@@ -18,9 +20,11 @@ UI = sorted((ROOT / "core" / "ui").glob("*.py"))
 VIEWS = {
     "live": LiveView,
     "hit_ratio": HitRatioView,
+    "cached_prefill": CachedPrefillView,
     "preemption": PreemptionView,
     "data_health": DataHealthView,
     "request": RequestView,
+    "kv_residency": KvResidencyView,
 }
 
 

@@ -15,7 +15,7 @@ from tests.pages.conftest import Open
 from tests.pages.homes import T0, WRITTEN, WrittenEngine, at, source_row, together
 from tests.pages.shown import bodies, chart_specs, tables
 
-PAGES = ("live", "hit_ratio", "preemption", "data_health")
+PAGES = ("live", "hit_ratio", "cached_prefill", "kv_residency", "preemption", "data_health")
 HOSTILE = '<script>alert(1)</script>"}'
 TAGS = {"div", "small", "table", "thead", "tbody", "tr", "th", "td", "span", "a"}
 Put = Callable[..., None]
@@ -117,7 +117,7 @@ def test_notices_take_no_markdown(open_page: Open, page: str) -> None:
 
 
 @pytest.mark.usefixtures("hostile")
-@pytest.mark.parametrize("page", ["live", "hit_ratio"])
+@pytest.mark.parametrize("page", ["live", "hit_ratio", "cached_prefill"])
 def test_charts_take_no_html(open_page: Open, page: str) -> None:
     """Plotly reads tags in texts; no name reaches it with one."""
     specs = chart_specs(open_page(page, WRITTEN))
@@ -126,7 +126,7 @@ def test_charts_take_no_html(open_page: Open, page: str) -> None:
 
 
 @pytest.mark.usefixtures("hostile")
-@pytest.mark.parametrize("page", ["live", "hit_ratio"])
+@pytest.mark.parametrize("page", ["live", "hit_ratio", "cached_prefill"])
 def test_promql_quotes_the_label(open_page: Open, page: str) -> None:
     """A label with quotes and braces is one value in the query to paste, with no way out."""
     app = open_page(page, WRITTEN | {"pod": HOSTILE})

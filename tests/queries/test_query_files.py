@@ -36,6 +36,9 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     "bin_s": 60,
     "span_s": 60,
     "most": 10,
+    "from": AT - timedelta(days=1),
+    "until": AT + timedelta(hours=2),
+    "block_tokens": 16,
     "key": 1,
     "order_id": 1,
     "window_s": 300,
@@ -56,7 +59,7 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
 SCOPE = ("cluster", "namespace", "model", "pod", "engine")
 GATEWAY_SCOPE = SCOPE[:3]
 """A proxy's counters know neither pod nor engine."""
-ONE_ROW = {"cache_size", "gateway_attempts", "newest_request"}
+ONE_ROW = {"cache_size", "follow_up_reach", "gateway_attempts", "newest_request"}
 """Aggregates without a group: one row needs no order."""
 PARTS = {
     "names": '"up|vllm:x"',

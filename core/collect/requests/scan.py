@@ -8,7 +8,6 @@ state holds the open ones, so a killed collector goes on at the last whole page.
 Reading a stretch twice changes nothing, since rows are keyed.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -185,14 +184,6 @@ class RequestState(msgspec.Struct):
     def kinds(self) -> dict[str, KindState]:
         """State by kind of record."""
         return {"observations": self.observations, "scores": self.scores}
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far the history is read, 0 to 1, and how long the rest will take."""
-
-    share: float
-    left_s: float | None
 
 
 def fresh(start: float, now: float, *, late_s: float) -> RequestState:
