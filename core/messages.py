@@ -939,8 +939,8 @@ TEXTS: dict[str, str] = {
     "preempt.several": "{windows} windows: {ones} of 1, {zeros} of 0, {unknowns} unknown",
     "preempt.events": "{n} events between scrapes",
     "preempt.strip_note": "A window is {window} long and looks back over its own length. 1: the "
-    "engine preempted something in it. Hatched: unknown. Blank: the engine was not there. A cell stands for {windows}; click one "
-    "for the requests over it.",
+    "engine preempted something in it. Hatched: unknown. Blank: the engine was not there. A "
+    "cell stands for {windows}; click one for the requests over it.",
     "preempt.one_window": "one window",
     "preempt.many_windows": "up to {n} windows side by side (1 if any is)",
     "preempt.short": "A window of {window} holds fewer than {n} scrapes at the interval of "

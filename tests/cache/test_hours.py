@@ -22,9 +22,17 @@ COUNTERS = (
     "prompt_tokens_by_source",
     "num_preemptions",
     "time_to_first_token_seconds_count",
+    "request_num_preemptions_count",
+    "request_num_preemptions_sum",
+    "kv_block_idle_before_evict_seconds_count",
+    "kv_block_idle_before_evict_seconds_sum",
 )
 GAUGES = ("kv_cache_usage_perc", "num_requests_waiting")
-BUCKETS = ("time_to_first_token_seconds",)
+BUCKETS = (
+    "time_to_first_token_seconds",
+    "request_num_preemptions",
+    "kv_block_idle_before_evict_seconds",
+)
 PROXY = ("gateway_input_tokens", "gateway_cached_tokens")
 WINDOWED = [name for name, query in cache_queries().items() if "span_s" in query.params]
 

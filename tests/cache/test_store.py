@@ -21,6 +21,7 @@ from core.cache.store import Store
 from core.cache.tables import KEYS, TABLES, TIME
 from core.errors import CacheBusyError, CacheError, CacheSchemaError
 from core.named_queries import cache_queries
+from tests.queries.test_query_files import PARAMS as EVERY_PARAM
 
 ROOT = Path(__file__).resolve().parents[2]
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
@@ -528,7 +529,7 @@ def test_a_hostile_filter_is_only_a_value(store: Store, inbox: Inbox, label: str
     scoped = [name for name, query in cache_queries().items() if label in query.params]
     assert len(scoped) > 5
     for name in scoped:
-        store.read(name, PARAMS | {label: HOSTILE[0]})
+        store.read(name, EVERY_PARAM | PARAMS | {label: HOSTILE[0]})
     assert len(store.read("scope_choices", {})) == len(names)
 
 
