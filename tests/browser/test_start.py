@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from core.messages import say
 from tests.browser.conftest import NewVisit
+from tests.browser.looking import PAGES
 from tests.browser.started import StartedApp
 from tests.pages.homes import Filled
 
@@ -23,7 +24,7 @@ def test_a_deep_link_first_shows_the_whole_app(
     with StartedApp(filled.copy_to(tmp_path / "data")) as app:
         seen = visit(app)
         seen.open(path)
-        expect(seen.page.get_by_test_id("stTopNavLink")).to_have_count(4)
+        expect(seen.page.get_by_test_id("stTopNavLink")).to_have_count(len(PAGES))
         for name in ("live", "hit_ratio", "data_health"):
             link = seen.page.get_by_test_id("stTopNavLink").filter(has_text=say(f"page.{name}"))
             expect(link).to_be_visible()
