@@ -68,6 +68,7 @@ TILES = {
     ],
     "hit_ratio": [
         *("Engine hit ratio", "Gateway cached share", "Mean request cached ratio"),
+        "Gateway cached share, proxy counters",
         *("Lookups per prompt token", "Cached share of prompt tokens", "External hit ratio"),
         *("Looked-up tokens", "Hit tokens", "Prompt tokens"),
     ],
