@@ -20,11 +20,7 @@ PAGES = {
     "data_health": "health.sources",
 }
 """URL path of each page, and a heading that only it has."""
-PROBES = re.compile(
-    r"/(?:hit_ratio|kv_residency|request|data_health|cached_prefill)"
-    r"/_stcore/(?:health|host-config)$"
-    r"/(?:hit_ratio|preemption|request|data_health)/_stcore/(?:health|host-config)$"
-)
+PROBES = re.compile(rf"/(?:{'|'.join(filter(None, PAGES))})/_stcore/(?:health|host-config)$")
 """What Streamlit asks for below a deep link before it finds its base path; always 404."""
 
 
