@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from core.config import Settings
-from core.demo import demo_requests
+from core.demo import demo_requests, fleet_epoch
 from core.demo.gateway import Gateway, gateway_of
 from core.demo.langfuse import SimulatedLangfuse
 from tests.demo.reading import ALL_FIELDS, EPOCH, NOW, STRETCH, Row, read, window
@@ -16,7 +16,10 @@ ClientOf = Callable[..., httpx.Client]
 
 @pytest.fixture(scope="session")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    return Settings(prometheus_url=None, data_dir=tmp_path_factory.mktemp("home"))
+    """A home whose fleet began at EPOCH, whichever test is the first to look at it."""
+    made = Settings(prometheus_url=None, data_dir=tmp_path_factory.mktemp("home"))
+    assert fleet_epoch(made, NOW) == EPOCH
+    return made
 
 
 @pytest.fixture(scope="session")

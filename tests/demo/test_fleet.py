@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.catalogue import ENGINE_INSTRUMENTS, Kind
-from core.collect.slices import NAMES
+from core.collect.slices import ENGINE_NAMES, NAMES
 from core.config import Settings
 from core.demo import demo_changes, demo_source, fleet_epoch
 from core.demo.fleet import (
@@ -139,7 +139,7 @@ def exporting(name: str) -> set[tuple[str, str]]:
 
 def test_every_instrument_is_exported_where_it_can_be(source: PrometheusSource) -> None:
     """Nothing of the catalogue is missing, and names are those of the real server."""
-    found = read(source, *NAMES)
+    found = read(source, *ENGINE_NAMES)
     for key, instrument in ENGINE_INSTRUMENTS.items():
         suffix = "" if instrument.kind is not Kind.HISTOGRAM else "_count"
         suffix = "_bucket" if suffix and instrument.buckets else suffix

@@ -91,6 +91,8 @@ class ServedPrometheus:
         """Result of one query, as the API gives it."""
         if query == "vector(time())":
             return [{"metric": {}, "value": (self.now, repr(self.now))}]
+        if query.startswith("http_requests_total{"):
+            return []
         matched = NAMES.fullmatch(query) or UP.fullmatch(query)
         assert matched is not None, query
         seconds = float(matched["seconds"])
