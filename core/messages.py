@@ -263,6 +263,9 @@ TEXTS: dict[str, str] = {
     "notice.left": ", about {left} to go",
     "notice.empty": "No engine data yet. The collector is reading from Prometheus; the first "
     "numbers appear within a minute. If nothing comes, Data health says why.",
+    "notice.empty_requests": "No request yet. The collector is reading from Langfuse; the first "
+    "numbers appear within a minute. If nothing comes, Data health says why. For engines, set "
+    "PREFIXWATCH_PROMETHEUS_URL.",
     "notice.empty_scope": "No engine matches this scope in this window. Widen the range or clear "
     "a filter.",
     "notice.skew": "The clocks of Prometheus and of this machine are {skew} apart. Times follow "
@@ -573,7 +576,7 @@ TEXTS: dict[str, str] = {
     "the cache has this id. Ask again, or see Data health for batches that were set aside.",
     "request.period": "Searched from {start} to {end}.",
     "request.no_period": "The collector did not say which time it searched.",
-    "request.failed": "Fetching failed: {detail}. See the sources on Data health, then ask again.",
+    "request.failed": "Fetching failed: {detail} See the sources on Data health, then ask again.",
     "request.no_answer": "The collector did not answer within {wait}. Data health says whether it "
     "is running; the order waits until it is.",
     # request page: several

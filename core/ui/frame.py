@@ -136,7 +136,10 @@ def nothing_to_show(fleet: Fleet) -> bool:
     if fleet.engines or requests_alone:
         return False
     never = fleet.prometheus is None or fleet.prometheus.read_to is None
-    st.info(say("notice.empty") if never else say("notice.empty_scope"))
+    if never and "prometheus" not in runtime.running().settings.connected:
+        st.info(say("notice.empty_requests"))
+    else:
+        st.info(say("notice.empty") if never else say("notice.empty_scope"))
     return True
 
 

@@ -231,6 +231,18 @@ def test_a_dead_source_leaves_old_numbers_with_the_next_step(
         assert tiles(app)[tile].value == value
 
 
+@pytest.mark.parametrize("page", NUMBERS)
+def test_without_a_prometheus_nobody_waits_for_one(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    """Only Langfuse is configured and nothing read yet: the page says what it waits for."""
+    monkeypatch.setenv("PREFIXWATCH_LANGFUSE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("PREFIXWATCH_LANGFUSE_PUBLIC_KEY", "pk")
+    monkeypatch.setenv("PREFIXWATCH_LANGFUSE_SECRET_KEY", "sk")
+    app = open_page(page)
+    assert [info.value for info in app.info] == [say("notice.empty_requests")]
+
+
 @pytest.mark.parametrize("page", EVERY)
 def test_a_silent_collector_is_noticed(
     put_real: Put, open_page: Open, monkeypatch: pytest.MonkeyPatch, page: str
