@@ -69,8 +69,13 @@ def _source(fleet: Fleet, source: SourceState | None, newest: float | None) -> N
             left=left,
         )
         st.progress(min(max(source.progress, 0.0), 1.0), words)
-    follows = source.state != "read_once" and runtime.running().settings.collector
-    if follows and fleet.now - source.checked_at > _silent_after(source):
+    settings = runtime.running().settings
+    follows = settings.collector and source.source in settings.connected
+    if (
+        follows
+        and source.state != "read_once"
+        and fleet.now - source.checked_at > _silent_after(source)
+    ):
         st.warning(
             say(
                 "notice.silent",
