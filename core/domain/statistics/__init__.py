@@ -1,0 +1,1 @@
+"""Methods of the quality side: intervals that respect sessions, gates, planning, agreement."""
