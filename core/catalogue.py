@@ -1306,8 +1306,8 @@ _ENTRIES = (
                 "their share is said."
             ),
             (
-                "A difference that vanishes when standardised is no proof of a single cause; one that stays "
-                "is not automatically nondeterminism or a hash collision."
+                "A difference that vanishes when standardised is no proof of a single cause; "
+                "one that stays is not automatically nondeterminism or a hash collision."
             ),
         ),
         not_read_as="an effect: the groups were not drawn by lot",

@@ -25,7 +25,7 @@ def choice(
     """
     if not options:
         return None
-    usual = options[0] if default not in options else default
+    usual = options[0] if default is None or default not in options else default
     wanted = st.query_params.get(name, usual)
     if wanted not in options:
         st.warning(plain(say("choice.gone", name=label, value=wanted[:100])))
