@@ -9,6 +9,7 @@ from core.catalogue import Concept
 from core.charts.palette import COLOURS, UNKNOWN
 
 ROW_PX, FRAME_PX = 38, 96
+HOVER = "%{y}: %{customdata[0]}<extra></extra>"
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Dot:
     note: str
     faint: bool = False
     """Shown, and too little to decide on."""
+    key: str = ""
+    """What a click on it chooses."""
 
 
 def dots(
@@ -43,45 +46,8 @@ def dots(
     low, high = _span(known, span)
     figure = go.Figure()
     if unknown:
-        figure.add_trace(
-            go.Bar(
-                orientation="h",
-                y=[line.name for line in unknown],
-                x=[high - low] * len(unknown),
-                base=[low] * len(unknown),
-                width=0.55,
-                marker={
-                    "color": "rgba(140,150,165,0.10)",
-                    "line": {"width": 0},
-                    "pattern": {"shape": "/", "fgcolor": UNKNOWN, "size": 7},
-                },
-                customdata=[line.note for line in unknown],
-                hovertemplate="%{y}: %{customdata}<extra></extra>",
-            )
-        )
-    figure.add_trace(
-        go.Scatter(
-            x=[line.value for line in known],
-            y=[line.name for line in known],
-            mode="markers",
-            marker={
-                "size": 12,
-                "color": colour,
-                "opacity": [0.5 if line.faint else 1.0 for line in known],
-            },
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [_length(line.value, line.high) for line in known],
-                "arrayminus": [_length(line.low, line.value) for line in known],
-                "thickness": 3,
-                "width": 7,
-                "color": colour,
-            },
-            customdata=[line.note for line in known],
-            hovertemplate="%{y}: %{customdata}<extra></extra>",
-        )
-    )
+        figure.add_trace(_hatched(unknown, low, high))
+    figure.add_trace(_points(known, colour))
     if mark is not None:
         figure.add_vline(
             x=mark,
@@ -104,6 +70,47 @@ def dots(
         },
     )
     return figure
+
+
+def _hatched(lines: Sequence[Dot], low: float, high: float) -> go.Bar:
+    return go.Bar(
+        orientation="h",
+        y=[line.name for line in lines],
+        x=[high - low] * len(lines),
+        base=[low] * len(lines),
+        width=0.55,
+        marker={
+            "color": "rgba(140,150,165,0.10)",
+            "line": {"width": 0},
+            "pattern": {"shape": "/", "fgcolor": UNKNOWN, "size": 7},
+        },
+        customdata=[(line.note, line.key) for line in lines],
+        hovertemplate=HOVER,
+    )
+
+
+def _points(lines: Sequence[Dot], colour: str) -> go.Scatter:
+    return go.Scatter(
+        x=[line.value for line in lines],
+        y=[line.name for line in lines],
+        mode="markers",
+        marker={
+            "size": 12,
+            "color": colour,
+            "opacity": [0.5 if line.faint else 1.0 for line in lines],
+        },
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [_length(line.value, line.high) for line in lines],
+            "arrayminus": [_length(line.low, line.value) for line in lines],
+            "thickness": 3,
+            "width": 7,
+            "color": colour,
+        },
+        customdata=[(line.note, line.key) for line in lines],
+        hovertemplate=HOVER,
+    )
 
 
 def _length(start: float | None, end: float | None) -> float | None:

@@ -160,8 +160,10 @@ class SessionSums:
         column = "values" if estimand is Estimand.MEAN else "passes"
         scored = rows & (self.session >= 0) & (self.columns["scored"] > 0)
         content = ClusterSums(
-            *(self._per_session(name, scored) for name in (column, "weight", "squares")),
-            self._per_session("scored", scored).astype(np.int64),
+            y=self._per_session(column, scored),
+            w=self._per_session("weight", scored),
+            s=self._per_session("squares", scored),
+            n=self._per_session("scored", scored).astype(np.int64),
         )
         if estimand is not Estimand.COMPOSITE:
             return content

@@ -150,6 +150,11 @@ def nothing_to_show(fleet: Fleet) -> bool:
     return True
 
 
+def info(text: str) -> None:
+    """Why a page is empty, and what to do."""
+    st.info(plain(text))
+
+
 def heading(title: str, *metrics: str) -> None:
     """A title, with everything the catalogue says about its metrics behind an info mark."""
     if not metrics:

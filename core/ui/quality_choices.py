@@ -13,8 +13,8 @@ from core.domain.quality import CONFOUNDERS, Dimension, Estimand
 from core.domain.strata import bin_edges
 from core.messages import TEXTS, say
 from core.ui.choices import choice, narrowed
-from core.ui.frame import grid, time_axis, window_length
-from core.views.quality import QualityView, Question, chosen_series
+from core.ui.frame import grid, info, time_axis, window_length
+from core.views.quality import Answer, QualityView, Question, chosen_series
 from core.views.quality_rows import EDGES, group_values
 from core.views.quality_sums import Bins, Series, block_s
 
@@ -55,8 +55,14 @@ def _one_of(kind: type[Member], text: str | None, usual: Member) -> Member:
     return next((one for one in kind if one.value == text), usual)
 
 
-def quality_bar(view: QualityView) -> None:
-    """Select boxes above the page; each of them writes the URL."""
+def quality_bar(view: QualityView) -> Answer | None:
+    """Select boxes above the page, each of which writes the URL; without a score, why.
+
+    The answer to what they ask; None where there is no score.
+    """
+    if view.answer is None:
+        info(say("quality.no_scores" if view.requests_connected else "quality.not_connected"))
+        return None
     first = grid("quality_first", 2, 1.3, 1.2, 1.2)
     chosen = chosen_series(view.series, st.query_params.get("score"))
     names = {one.key: series_words(one) for one in view.series}
@@ -83,6 +89,7 @@ def quality_bar(view: QualityView) -> None:
             help_text=say("quality.across_help"),
         )
     _filters(view)
+    return view.answer
 
 
 def _filters(view: QualityView) -> None:
@@ -151,7 +158,9 @@ def _bin_words(dimension: Dimension, place: int, bins: Bins) -> str:
         return say("bin.below", high=write(high))
     if high is None and low is not None:
         return say("bin.from", low=write(low))
-    return "" if low is None or high is None else say("bin.between", low=write(low), high=write(high))
+    return (
+        "" if low is None or high is None else say("bin.between", low=write(low), high=write(high))
+    )
 
 
 def _turns(low: float | None, high: float | None) -> str:

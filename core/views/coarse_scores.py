@@ -42,8 +42,10 @@ def coarse_scores(
             continue
         known = here & (session >= 0) & (columns["scored"] > 0)
         sums = ClusterSums(
-            *(columns[name][known] for name in ("values", "weight", "squares")),
-            columns["scored"][known].astype(np.int64),
+            y=columns["values"][known],
+            w=columns["weight"][known],
+            s=columns["squares"][known],
+            n=columns["scored"][known].astype(np.int64),
         )
         rows.append(
             CoarseScore(

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from core.cache.store import Row, Store
 from core.config import EvaluatorSettings
@@ -191,7 +190,8 @@ def sums_of(found: pa.Table) -> SessionSums:
 def codes(column: pa.ChunkedArray) -> tuple[Ints, tuple[str, ...]]:
     """Places in the list of different values, -1 for null."""
     coded = column.combine_chunks().dictionary_encode()
-    places = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    places = np.full(len(coded), -1, dtype=np.int64)
+    places[coded.is_valid().to_numpy(zero_copy_only=False)] = coded.indices.drop_null()
     return places, tuple(str(one) for one in coded.dictionary.to_pylist())
 
 

@@ -15,8 +15,8 @@ case when value is null then 'unknown'
 -- One row per logical request whose attempts start in the period: the attempt that ended it,
 -- which is a complete one if there is any, else the last.
 create or replace macro logical_requests(from_at, to_at) as table
-select *
-from requests
+select r.*
+from requests r
 where start_at >= from_at and start_at < to_at
 qualify row_number() over (
     partition by logical_id
@@ -88,7 +88,7 @@ with records as (
       and evaluator_version is not distinct from by_version and data_type = kind
     group by observation_id, trace_id, repeat
 ), graded as (
-    select *, status = 'ok' and not conflicts as ok,
+    select records.*, status = 'ok' and not conflicts as ok,
            case when kind = 'BOOLEAN' then value
                 when kind = 'NUMERIC' then (value >= pass_at)::bigint
                 when kind = 'CATEGORICAL' then list_contains(pass_labels, label)::bigint end as passed
@@ -142,13 +142,13 @@ with ends as (
     where last_of_turn and start_at >= from_at and start_at < to_at
     group by turn_id
 ), d as (
-    select *
+    select described.*
     from described_requests(
         from_at, to_at, 'preempt_window' in (by_dimension, across_dimension),
         'load' in (by_dimension, across_dimension), idle_edges, input_edges, turn_edges,
         load_edges, block_s, window_s, fewest, coverage, gap_intervals, read_to, late, tolerance,
         longest
-    )
+    ) described
 )
 select d.*,
        g.passed, g.value, g.oks > 0 and not g.conflicts as has_score,

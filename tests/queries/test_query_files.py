@@ -57,9 +57,9 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     **dict.fromkeys(("evaluator_version", "reference_version", "by_value", "across_value")),
     **dict.fromkeys(("data_type", "reference_type"), "BOOLEAN"),
     **dict.fromkeys(("pass_at", "reference_pass_at", "task_types")),
-    **dict.fromkeys(("pass_labels", "reference_labels"), ["good"]),
+    **{key: ["good"] for key in ("pass_labels", "reference_labels")},
     **dict.fromkeys(("sampled", "last_of_turn", "alone"), False),
-    **dict.fromkeys(("idle_edges", "input_edges", "turn_edges", "load_edges"), [1.0, 2.0]),
+    **{key: [1.0, 2.0] for key in ("idle_edges", "input_edges", "turn_edges", "load_edges")},
     "block_s": 900,
     "factor": "cached_ratio",
     **dict.fromkeys(
