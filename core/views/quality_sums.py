@@ -66,8 +66,8 @@ class Series:
 
     @property
     def rated(self) -> bool:
-        """Whether its values are numbers that have a mean."""
-        return self.data_type in ("BOOLEAN", "NUMERIC")
+        """Whether its values have a mean of their own; that of a boolean is its pass rate."""
+        return self.data_type == "NUMERIC"
 
 
 @dataclass(frozen=True)

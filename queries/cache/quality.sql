@@ -18,13 +18,15 @@ order by level, name, evaluator, evaluator_version, data_type
 
 -- name: quality_sums
 -- params: by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
--- returns: by_value text, across_value text, session key, requests requests, incomplete requests, scored requests, passes score, pass_known requests, values score, value_known requests, weight count, squares count, weightless requests, errors requests, missing requests, not_sampled requests, conflicts requests, scored_incomplete requests, cached_tokens tokens, cached_known requests, exact_one requests
+-- returns: by_value text, across_value text, session key, requests requests, incomplete requests, scored requests, passes score, pass_known requests, values score, value_known requests, weight count, squares count, weightless requests, errors requests, missing requests, not_sampled requests, conflicts requests, lost_weight count, lost_known requests, scored_incomplete requests, cached_tokens tokens, cached_known requests, exact_one requests
 -- metrics: pass_rate, score_mean, incomplete_rate, evaluation_coverage, quality_difference
 -- One row per session and pair of groups: additive sums over the logical requests that an
 -- evaluator is meant for. passes and values are weighted sums over scored requests (complete,
 -- with a valid record and a known weight), weight and squares the sums of their weights and of
 -- the squares. weightless requests have a record without a known probability; scored_incomplete
--- ones a score on an incomplete answer, which is in no other sum. session is null for requests
+-- ones a score on an incomplete answer, which is in no other sum. lost_weight is the sum of the
+-- weights of requests that should have a score and have none (missing, evaluator error, conflict,
+-- weightless), lost_known how many of them have a known weight. session is null for requests
 -- without one, unless each of them is to stand alone.
 select by_value, across_value,
        case when session_id is not null then hash(session_id)
@@ -43,6 +45,12 @@ select by_value, across_value,
        count(*) filter (where status = 'missing') as missing,
        count(*) filter (where status = 'not_sampled') as not_sampled,
        count(*) filter (where status = 'conflict') as conflicts,
+       sum(weight) filter (where status in (
+           'missing', 'evaluator_error', 'conflict', 'unknown_probability'
+       )) as lost_weight,
+       count(weight) filter (where status in (
+           'missing', 'evaluator_error', 'conflict', 'unknown_probability'
+       )) as lost_known,
        count(*) filter (where incomplete and has_score) as scored_incomplete,
        (sum(cached_input) filter (where usage_status = 'measured'))::bigint as cached_tokens,
        count(*) filter (where usage_status = 'measured') as cached_known,

@@ -73,7 +73,8 @@ left join loads l on l.engine_id = r.engine_id and l.minute = date_trunc('minute
 
 -- One row per request that has records of one score, evaluator and version of its own:
 -- repeats averaged, `conflicts` where one record is there twice with different values.
--- `passed` is null where nothing says which values pass.
+-- `passed` is null where nothing says which values pass. The probability is that of the valid
+-- records, or of the others where none is valid.
 create or replace macro grades(
     score, by_evaluator, by_version, kind, pass_at, pass_labels, from_at
 ) as table
@@ -100,7 +101,9 @@ select observation_id, trace_id,
        bool_or(conflicts) as conflicts,
        avg(passed) filter (where ok) as passed,
        avg(value) filter (where ok) as value,
-       min(inclusion_probability) filter (where ok) as inclusion_probability
+       case when count(*) filter (where ok) > 0
+            then min(inclusion_probability) filter (where ok)
+            else min(inclusion_probability) end as inclusion_probability
 from graded
 group by observation_id, trace_id;
 
