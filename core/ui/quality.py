@@ -151,7 +151,7 @@ def _cells(view: QualityView, answer: Answer, row: QualityRow) -> list[Cell]:
         estimate_cell(main, row, ratio=answer.asked.series.gradable),
         estimate_cell(row.incomplete, row, ratio=True),
         row.tally.requests,
-        row.tally.sessions,
+        0 if answer.asked.alone else row.tally.sessions,
         counts.ok,
         share_cell(counts.missing, counts.expected),
         share_cell(counts.evaluator_error, counts.expected),

@@ -63,7 +63,7 @@ def quality_bar(view: QualityView) -> Answer | None:
     The answer to what they ask; None where there is no score.
     """
     if view.answer is None:
-        info(say("quality.no_scores" if view.requests_connected else "quality.not_connected"))
+        info(say(_why_empty(view)))
         return None
     first = side_by_side("quality_first", 2, 1.3, 1.2, 1.2)
     chosen = chosen_series(view.series, st.query_params.get("score"))
@@ -98,6 +98,13 @@ def quality_bar(view: QualityView) -> Answer | None:
         )
     _filters(view)
     return view.answer
+
+
+def _why_empty(view: QualityView) -> str:
+    if view.requests_connected:
+        return "quality.no_scores"
+    connected = "langfuse" in runtime.running().settings.connected
+    return "notice.empty_requests" if connected else "quality.not_connected"
 
 
 def _filters(view: QualityView) -> None:
