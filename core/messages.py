@@ -1072,6 +1072,8 @@ TEXTS: dict[str, str] = {
     "cause; one that stays is not automatically nondeterminism or a hash collision. Equal input "
     "length is not equal difficulty.",
     "quality.requests": "Requests of a group",
+    "quality.cell": "Group (or click its dot)",
+    "quality.none_chosen": "none",
     "quality.no_requests": "No request is in this group.",
     "quality.capped": "{n} requests are in this group; {most} are shown, failed ones first.",
     "quality.agreement": "Who agrees with whom",

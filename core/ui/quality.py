@@ -236,9 +236,10 @@ def chosen_cell(view: QualityView, answer: Answer) -> str | None:
     values = [row.value for row in answer.rows]
     return narrowed(
         CELL,
-        dimension_words(answer.asked.by),
+        say("quality.cell"),
         values,
         words=lambda value: row_words(view, answer, value),
+        nothing=say("quality.none_chosen"),
     )
 
 

@@ -1,9 +1,9 @@
 """Quality: pass rates and scores by stratum, what they differ by, and who agrees with whom."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 
-from core.cache.store import Row, Store
+from core.cache.store import Store
 from core.catalogue import kind_of
 from core.config import EvaluatorSettings
 from core.domain.observed import Observed, above_zero, below_zero
@@ -76,11 +76,30 @@ class QualityView:
 
 
 @dataclass(frozen=True)
+class ScoredRequest:
+    """One request of a group: what it was, how it ended, and what the evaluator said."""
+
+    observation_id: str
+    session_id: str | None
+    start_at: float
+    model: str | None
+    task_type: str
+    template_version: str
+    arm: str | None
+    total_input: int | None
+    cached_input: int | None
+    state: str
+    status: str
+    passed: float | None
+    value: float | None
+
+
+@dataclass(frozen=True)
 class CellRequests:
     """Requests of one group; `found` counts those that are not shown too."""
 
     found: int
-    requests: tuple[Row, ...] = field(default=())
+    requests: tuple[ScoredRequest, ...] = ()
 
 
 def build(store: Store, scope: Scope, now: float, question: Question) -> QualityView:
@@ -147,7 +166,9 @@ def cell_requests(
     params = quality_params(store, fleet, asked_of(question, chosen))
     params |= {"by_value": value, "across_value": None, "most": MOST_REQUESTS}
     rows = store.read("quality_requests", params)
-    return CellRequests(rows[0].found if rows else 0, tuple(rows))
+    names = [one.name for one in fields(ScoredRequest)]
+    listed = (ScoredRequest(*(getattr(row, name) for name in names)) for row in rows)
+    return CellRequests(rows[0].found if rows else 0, tuple(listed))
 
 
 def _answer(store: Store, fleet: Fleet, question: Question, series: Series) -> Answer:

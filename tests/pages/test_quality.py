@@ -12,6 +12,7 @@ from tests.pages.homes import T0, WRITTEN, WrittenEngine, put, source_row
 from tests.pages.shown import bodies, chart_specs, charts, ran, table, tables, text, titles
 from tests.pages.test_harmless import HOSTILE, TAGS, Tags
 from tests.pages.written_requests import START, langfuse_row, observation, score
+from tests.queries.written_quality import reversal
 
 Put = Callable[..., None]
 Row = dict[str, object]
@@ -204,16 +205,31 @@ def test_scores_by_preemption_meet_engines(put_real: Put, open_page: Open) -> No
     assert say("quality.exposure") in text(app)
 
 
-def test_the_demo_shows_a_reversal(open_demo: Open) -> None:
-    """High cached ratios score lower over all and not within task types: both are shown."""
+def test_a_reversal_is_told(put_langfuse: Put, open_page: Open) -> None:
+    """Worse over all and better in each task type: crude beside standardised, and a sentence."""
+    found = reversal()
+    put_langfuse(
+        {
+            "sources": [langfuse_row()],
+            "observations": [one for one, _ in found],
+            "scores": [verdict(str(one["observation_id"]), passed) for one, passed in found],
+        }
+    )
+    app = open_page("quality", WRITTEN)
+    rows = {row[say("col.comparison")]: row for row in table(app, say("col.q"))}
+    assert rows[say("contrast.crude")][say("col.difference")].startswith("−30.83 pp ")
+    adjusted = rows[say("contrast.standardised", across="task type")]
+    assert adjusted[say("col.difference")].startswith("+7.50 pp ")
+    assert say("contrast.sign_change", across="task type") in text(app)
+    (seen,) = table(app, say("col.next_check"))
+    assert seen[say("col.observation_seen")] == say("observed.ratio_with_score")
+
+
+def test_the_demo_weighs_judges_against_people(open_demo: Open) -> None:
+    """Judges come first, and a margin on their scale stands for a larger one."""
     app = open_demo("quality")
-    said = text(app)
-    assert say("contrast.sign_change", across="task type") in said
-    assert say("association.notice") in said
-    (row,) = [
-        r
-        for r in table(app, say("col.true_margin"))
-        if "version 2" in next(iter(r.values()))
-        and r[say("col.against")] != say("agreement.itself")
-    ]
-    assert row[say("col.true_margin")].endswith(" pp")
+    first = table(app, say("col.true_margin"))[0]
+    assert "judge_helpfulness" in first[say("col.evaluator")]
+    assert first[say("col.true_margin")].endswith(" pp")
+    assert float(first[say("col.true_margin")].removesuffix(" pp")) > 2
+    assert say("association.notice") in text(app)

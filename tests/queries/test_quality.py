@@ -11,17 +11,17 @@ from core.domain.quality import Dimension, Estimand
 from core.domain.statistics.group import Undefined
 from core.domain.statistics.sums import ClusterSums, of_records
 from core.views.fleet import load_fleet
-from core.views.quality import Question, asked_of, cell_requests
+from core.views.quality import Question, ScoredRequest, asked_of, cell_requests
 from core.views.quality_sums import session_sums
 from tests.pages.written_requests import score
 from tests.queries.written_quality import (
     END,
     KEYWORD,
     SCOPE,
-    Row,
     Written,
     later,
     request,
+    reversal,
     verdict,
 )
 
@@ -95,14 +95,13 @@ def test_conflicting_duplicates_are_counted_and_identical_ones_once(cache: Writt
     total = cache.total()
     assert (total.tally.counts.ok, total.tally.conflicts, total.tally.counts.missing) == (2, 1, 1)
     assert total.passes.estimate == 0.5
-    (row,) = [r for r in cell_rows(cache) if r["status"] == "conflict"]
-    assert row["observation_id"] == "other"
+    assert [r.observation_id for r in listed(cache) if r.status == "conflict"] == ["other"]
 
 
-def cell_rows(cache: Written, value: str = "(0.5,0.9]", **asked: object) -> list[dict[str, object]]:
-    question = Question(evaluators=(KEYWORD,), **asked)
-    found = cell_requests(cache.store, SCOPE, float(END), question, value)
-    return [row._asdict() for row in found.requests]
+def listed(cache: Written) -> tuple[ScoredRequest, ...]:
+    """Requests of the stratum that ordinary ones lie in."""
+    question = Question(evaluators=(KEYWORD,))
+    return cell_requests(cache.store, SCOPE, float(END), question, "(0.5,0.9]").requests
 
 
 def test_repeats_are_averaged_and_raise_no_count(cache: Written) -> None:
@@ -177,7 +176,7 @@ def test_attempts_of_one_request_count_once(cache: Written) -> None:
     total = cache.total()
     assert (total.tally.requests, total.tally.counts.incomplete) == (3, 1)
     assert (total.tally.counts.ok, total.passes.estimate) == (2, 0.5)
-    assert {row["observation_id"] for row in cell_rows(cache)} == {"a2", "b1", "c2"}
+    assert {row.observation_id for row in listed(cache)} == {"a2", "b1", "c2"}
 
 
 def test_a_score_on_an_incomplete_answer_is_apart(cache: Written) -> None:
@@ -265,26 +264,9 @@ def test_without_any_session_independence_is_said(cache: Written) -> None:
     assert answer.total.tally.sessionless == 0
 
 
-def simpson(cache: Written) -> None:
-    """High ratios are better in either task type and worse over all."""
-    counts = {
-        ("easy", 950): (40, 38),
-        ("easy", 400): (200, 180),
-        ("hard", 950): (200, 80),
-        ("hard", 400): (40, 12),
-    }
-    found: list[tuple[Row, float | None]] = []
-    for (task, cached), (n, passes) in counts.items():
-        for i in range(n):
-            name = f"{task}-{cached}-{i}"
-            one = request(name, session=name, task_type=task, cached_input=cached)
-            found.append((one, float(i < passes)))
-    cache.scored(*found)
-
-
 def test_a_reversal_within_strata_is_marked(cache: Written) -> None:
     """Crude and standardised difference point in opposite directions, and the strata agree."""
-    simpson(cache)
+    cache.scored(*reversal())
     found = cache.answer().contrast
     assert (found.new, found.base) == ("(0.9,1]", "(0,0.5]")
     assert found.crude.delta == pytest.approx(118 / 240 - 192 / 240)
@@ -295,7 +277,7 @@ def test_a_reversal_within_strata_is_marked(cache: Written) -> None:
 
 def test_q_values_explore_the_strata(cache: Written) -> None:
     """One per stratum, none below its p-value: an interval that holds 0 has q above 0.05."""
-    simpson(cache)
+    cache.scored(*reversal())
     strata = cache.answer().contrast.strata
     for one in strata:
         assert one.difference.interval.lower < 0 < one.difference.interval.upper

@@ -13,7 +13,7 @@ from core.views.fleet import load_fleet
 from core.views.quality import Answer, QualityView, Question, asked_of, build, chosen_series
 from core.views.quality_rows import QualityRow
 from core.views.quality_sums import Series, quality_params, score_series
-from tests.pages.homes import MINUTES, T0, at
+from tests.pages.homes import MINUTES, T0
 from tests.pages.written_requests import START, langfuse_row, observation, score
 
 END = T0 + MINUTES * 60
@@ -98,9 +98,23 @@ class Written:
         return found
 
 
+def reversal() -> list[tuple[Row, float | None]]:
+    """High ratios pass more often in either task type, and less often over all."""
+    counts = {
+        ("easy", 950): (40, 38),
+        ("easy", 400): (200, 180),
+        ("hard", 950): (200, 80),
+        ("hard", 400): (40, 12),
+    }
+    found: list[tuple[Row, float | None]] = []
+    for (task, cached), (n, passes) in counts.items():
+        for i in range(n):
+            name = f"{task}-{cached}-{i}"
+            one = request(name, session=name, task_type=task, cached_input=cached)
+            found.append((one, float(i < passes)))
+    return found
+
+
 def later(n: float) -> float:
     """A start some seconds after that of an ordinary request."""
     return START + n
-
-
-__all__ = ["END", "KEYWORD", "SCOPE", "Row", "Written", "at", "later", "request", "verdict"]
