@@ -134,11 +134,6 @@ class SessionSums:
             chosen &= self.across == self.across_names.index(across) if here else False
         return chosen
 
-    def known(self, estimand: Estimand) -> bool:
-        """Whether every scored request has what the estimand needs; some evaluators only rate."""
-        name = "value_known" if estimand is Estimand.MEAN else "pass_known"
-        return bool((self.columns[name] == self.columns["scored"]).all())
-
     def tally(self, rows: Bools) -> Tally:
         """Counts of some rows."""
         n = {name: int(self.columns[name][rows].sum()) for name in COUNTED}
