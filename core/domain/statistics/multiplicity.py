@@ -57,7 +57,7 @@ def benjamini_hochberg(p: Sequence[float | None]) -> tuple[float | None, ...]:
     """
 
     def adjusted(rising: Floats, rank: Ints) -> Floats:
-        steps: Floats = (rising * rising.size / rank)[::-1]
+        steps: Floats = (rising * (rising.size / rank))[::-1]
         return np.minimum.accumulate(steps)[::-1]
 
     return _adjusted(p, adjusted)
