@@ -11,7 +11,7 @@ disjoint arms are summed by arm; where any session is in both, one sum runs over
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import sqrt
+from math import isfinite, sqrt
 from operator import add
 from typing import NamedTuple
 
@@ -37,9 +37,11 @@ class Stratum(NamedTuple):
 
     @property
     def delta(self) -> float | None:
-        """New minus baseline; None where an arm has no record here."""
+        """New minus baseline; None where an arm has no record here, or a sum is no number."""
         new, base = self.new.estimate, self.base.estimate
-        return None if new is None or base is None else new - base
+        if new is None or base is None or not isfinite(new - base):
+            return None
+        return new - base
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +91,8 @@ def standardised(strata: Sequence[Stratum], *, weights: Sequence[float] | None =
 
     Unknown when
     ------------
-    No stratum of the mix has both arms (nothing), or an arm has fewer than two sessions, or
-    no session differs (no interval).
+    No stratum of the mix has both arms, or a sum is not finite (nothing); an arm has fewer
+    than two sessions, or no session differs (no interval).
 
     >>> from core.domain.statistics.sums import of_records
     >>> new, base = of_records([1, 1, 0, 1], "abcd"), of_records([1, 0, 0, 1], "abcd")
@@ -211,6 +213,8 @@ def _with_variance(
         parts = [new[in_new], base[in_base]]
     variance = variance_of_influence(*parts)
     reason = None
+    if not isfinite(delta):
+        return Adjusted(delta=None, reason=Undefined.CONTRACT_VIOLATION, dropped_share=dropped)
     if variance is None:
         reason = Undefined.TOO_FEW_CLUSTERS
     elif variance == 0:
@@ -237,7 +241,7 @@ def sato_variance(strata: Sequence[Stratum]) -> float | None:
 
     Unknown when
     ------------
-    No stratum has both arms (None).
+    No stratum has both arms, or a sum is not finite (None).
 
     Source
     ------

@@ -1,5 +1,7 @@
 """Rank correlation: known values, sessions as units, unknown where nothing varies."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -136,3 +138,12 @@ def test_intervals_cover_for_clustered_records() -> None:
         assert found.interval is not None
         held += found.interval.lower <= 0.3845 <= found.interval.upper
     assert 0.91 <= held / 300 <= 0.98
+
+
+def test_a_sum_that_is_no_number_breaks_the_contract() -> None:
+    """It is neither left out nor passed on, and a record must be known."""
+    sums = rank_sums([0, 1, 2], [0, 2, 1], clusters=[0, 1, 2])
+    found = spearman(replace(sums, xy=np.array([1.0, np.nan, 3.0])))
+    assert (found.rho, found.interval) == (None, None)
+    with pytest.raises(ValueError, match="finite"):
+        rank_sums([0, np.nan], [0, 1], clusters=[0, 1])

@@ -107,3 +107,11 @@ def test_more_intervals_are_wider_and_one_is_plain() -> None:
     assert one.z_sidak == pytest.approx(one.z)
     assert one.t == pytest.approx(one.z, abs=1e-6)
     assert one.z < many.z_sidak < many.z < inf
+
+
+@pytest.mark.parametrize("p", [float("nan"), -0.1, 1.1])
+def test_what_is_no_p_value_is_refused(p: float) -> None:
+    """A test that gave none is None, not a number outside the range."""
+    for adjust in (holm, benjamini_hochberg):
+        with pytest.raises(ValueError, match="p-values"):
+            adjust([0.01, p])

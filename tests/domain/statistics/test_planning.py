@@ -63,6 +63,12 @@ def test_more_is_needed_for_less_margin_and_more_power(
     assert size < min(tighter, surer)
 
 
+def test_what_cannot_be_planned_has_no_size() -> None:
+    """Rates without any spread, and coverage of nothing, are no plan for 0 requests."""
+    assert records_needed(1.0, 1.0, margin=0.02) is None
+    assert arm_size(100, effect=1.0, mean_size=5, coverage=0.0) is None
+
+
 def test_whole_numbers_are_not_rounded_up_again() -> None:
     """1.1 times 10 is 11, whatever floats say."""
     assert arm_size(10, effect=1.1, mean_size=1) == ArmSize(11, 11)

@@ -196,3 +196,14 @@ def test_each_stratum_has_its_own_interval_and_may_contradict() -> None:
 def narrow(new: ClusterSums, base: ClusterSums) -> Interval | None:
     a, b = new.estimate, base.estimate
     return None if a is None or b is None else Interval(a - b - 0.01, a - b + 0.01)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_sum_that_is_no_number_breaks_the_contract(method: Method) -> None:
+    """It is neither left out nor passed on."""
+    new = sums([np.nan, 0, 0, 0, 0, 0], [3, 0, 0, 0, 0, 0])
+    broken = [DISJOINT[0], Stratum(new, DISJOINT[1].base)]
+    found = method(broken)
+    assert (found.delta, found.interval()) == (None, None)
+    assert found.reason is Undefined.CONTRACT_VIOLATION
+    assert crude_delta(broken) is None

@@ -187,6 +187,8 @@ def _sample_size(given: Mapping[str, Any]) -> Answer:
     assert fm is not None
     of_base = arm_size(ceil(wald), effect=effect, mean_size=size)
     of_new = arm_size(ratio * wald, effect=effect, mean_size=size)
+    assert of_base is not None
+    assert of_new is not None
     return {
         "n_base_wald": wald,
         "n_base_wald_ceil": ceil(wald),
