@@ -85,23 +85,21 @@ def _rates(regime: Regime, shape: tuple[int, int], rng: np.random.Generator) -> 
 
 
 def _weighted(regime: Regime, sizes: Ints, kept: float, rng: np.random.Generator) -> Arm:
-    """Hard requests are all judged, easy ones one in four; a shared draw ties a session."""
+    """Sizes count judged requests: hard ones are all judged, of the easy ones one in four.
+
+    A draw that the session shares ties some of its requests together.
+    """
     session = np.repeat(np.arange(sizes.size), sizes.ravel())
     requests = session.size
-    hard: Bools = rng.random(requests) < HARD_SHARE
+    easy_judged = (1 - HARD_SHARE) * EASY_SAMPLED
+    hard: Bools = rng.random(requests) < HARD_SHARE / (HARD_SHARE + easy_judged)
     rate = np.where(hard, regime.rate - HARD_LOSS, regime.rate + EASY_GAIN)
     shared = rng.random(requests) < np.sqrt(regime.correlation)
     draw = np.where(shared, rng.random(sizes.size)[session], rng.random(requests))
     passed = (draw < rate) & (rng.random(requests) < kept)
-    judged = hard | (rng.random(requests) < EASY_SAMPLED)
-    weight = np.where(hard, 1.0, 1 / EASY_SAMPLED)[judged]
+    weight = np.where(hard, 1.0, 1 / EASY_SAMPLED)
 
-    def per_session(values: Floats | None) -> Floats:
-        return np.bincount(session[judged], values, sizes.size).reshape(sizes.shape)
+    def per_session(values: Floats) -> Floats:
+        return np.bincount(session, values, sizes.size).reshape(sizes.shape)
 
-    return Arm(
-        per_session(weight * passed[judged]),
-        per_session(weight),
-        per_session(weight**2),
-        per_session(None).astype(np.int64),
-    )
+    return Arm(per_session(weight * passed), per_session(weight), per_session(weight**2), sizes)

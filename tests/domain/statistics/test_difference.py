@@ -19,13 +19,8 @@ from core.domain.statistics.independent import (
     restricted_base_rate,
 )
 from core.domain.statistics.influence import variance_of_influence
-from core.domain.statistics.paired import (
-    PairCounts,
-    newcombe_paired,
-    pair_counts,
-    paired_difference,
-    tango,
-)
+from core.domain.statistics.paired import paired_difference
+from core.domain.statistics.pairs import PairCounts, newcombe_paired, pair_counts, tango
 from core.domain.statistics.quantiles import normal
 from core.domain.statistics.sums import ClusterSums, Interval, of_records
 from tests.domain.statistics.strategies import Records, records

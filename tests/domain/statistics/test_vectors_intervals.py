@@ -22,12 +22,8 @@ from core.domain.statistics.independent import (
     newcombe,
 )
 from core.domain.statistics.missing import Observed, bounds, difference_bounds, tipping_point
-from core.domain.statistics.paired import (
-    PairCounts,
-    newcombe_paired,
-    paired_difference,
-    tango,
-)
+from core.domain.statistics.paired import paired_difference
+from core.domain.statistics.pairs import PairCounts, newcombe_paired, tango
 from core.domain.statistics.proportion import clopper_pearson, proportion, wilson_interval
 from core.domain.statistics.quantiles import student
 from core.domain.statistics.replicates import Arms
