@@ -52,8 +52,19 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     "engine_id": 1,
     "window_at": 0,
     "window_end": 300,
+    "dimension": "arm",
     **dict.fromkeys(
-        ("id", "logical_id", "observation_id", "session_id", "trace_id", "turn_id"), "x"
+        (
+            "id",
+            "logical_id",
+            "observation_id",
+            "session_id",
+            "trace_id",
+            "turn_id",
+            "experiment",
+            "score",
+        ),
+        "x",
     ),
 }
 SCOPE = ("cluster", "namespace", "model", "pod", "engine")
