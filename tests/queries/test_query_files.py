@@ -53,6 +53,22 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     "window_at": 0,
     "window_end": 300,
     "dimension": "arm",
+    **dict.fromkeys(("by", "across"), "cached_ratio"),
+    **dict.fromkeys(("score", "evaluator", "reference_score", "reference_evaluator"), "x"),
+    **dict.fromkeys(("evaluator_version", "reference_version", "by_value", "across_value")),
+    **dict.fromkeys(("data_type", "reference_type"), "BOOLEAN"),
+    **dict.fromkeys(("pass_at", "reference_pass_at", "task_types")),
+    **{key: ["good"] for key in ("pass_labels", "reference_labels")},
+    **dict.fromkeys(("sampled", "last_of_turn", "alone"), False),
+    **{key: [1.0, 2.0] for key in ("idle_edges", "input_edges", "turn_edges", "load_edges")},
+    "block_s": 900,
+    "factor": "cached_ratio",
+    **dict.fromkeys(
+        (
+            *("only_task_type", "only_template_version"),
+            *("only_input_length", "only_turn_position"),
+        )
+    ),
     **dict.fromkeys(
         (
             "id",
@@ -62,7 +78,6 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
             "trace_id",
             "turn_id",
             "experiment",
-            "score",
         ),
         "x",
     ),
