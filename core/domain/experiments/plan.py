@@ -24,6 +24,7 @@ from core.domain.experiments.texts import (
     Text,
 )
 from core.domain.levers import LeverKind
+from core.domain.quality import Estimand
 from core.domain.statistics.sequential import Spending
 
 ALPHA = 0.025
@@ -36,14 +37,6 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 MetricKey = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Rules = Annotated[tuple[Line, ...], Field(min_length=1, max_length=MOST_LINES)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
-
-
-class Estimand(StrEnum):
-    """What the primary difference is a difference of."""
-
-    COMPOSITE = "composite"
-    CONTENT = "content"
-    MEAN = "mean"
 
 
 class DataType(StrEnum):
@@ -82,18 +75,17 @@ class Series(Entered):
     evaluator_version : str or None
         None: records carry no version, so that a change of it would not be seen.
     data_type : DataType
-    passes_at : float or None
-        Value of a numeric score at which an answer passes: at it or above (below, where
-        lower is better). Needed for a pass rate of a numeric score.
+    pass_at : float or None
+        First passing value of a numeric score; a pass rate of it needs one.
     pass_labels : tuple of str
-        Categories that pass. Needed for a categorical score.
+        Categories that pass; a pass rate of a categorical score needs some.
     """
 
     name: Label
     evaluator: Label
     evaluator_version: Label | None = None
     data_type: DataType
-    passes_at: Number | None = None
+    pass_at: Number | None = None
     pass_labels: Annotated[tuple[Label, ...], Field(max_length=MOST_LINES)] = ()
 
 
@@ -133,6 +125,8 @@ class ExperimentPlan(Entered):
         One of the eight.
     path : str
         By which path the change is meant to work.
+    higher_is_better : bool
+        Of the pass rate, or of the mean; where it is not, the difference is turned round.
     margin : float
         Largest loss that is accepted: of a pass rate as a proportion, of a mean in its unit.
     alpha : float
@@ -241,12 +235,14 @@ def _of_score(plan: ExperimentPlan) -> Iterable[str]:
     series, rate = plan.primary, plan.estimand is not Estimand.MEAN
     if rate and plan.margin >= 1:
         yield "margin: of a pass rate it is a proportion, below 1 (2 points are 0.02)"
-    if (series.passes_at is not None) != (rate and series.data_type is DataType.NUMERIC):
-        yield "primary: a pass rate of a numeric score needs passes_at, and nothing else has it"
+    if (series.pass_at is not None) != (rate and series.data_type is DataType.NUMERIC):
+        yield "primary: a pass rate of a numeric score needs pass_at, and nothing else has it"
     if bool(series.pass_labels) != (rate and series.data_type is DataType.CATEGORICAL):
         yield "primary: a pass rate of categories needs pass_labels, and nothing else has them"
     if not rate and series.data_type is DataType.CATEGORICAL:
         yield "estimand: categories have no mean"
+    if plan.estimand is Estimand.COMPOSITE and not plan.higher_is_better:
+        yield "estimand: composite counts an incomplete answer as a fail, so passing must be good"
 
 
 def _of_looks(plan: ExperimentPlan) -> Iterable[str]:

@@ -6,7 +6,6 @@ from core.domain.experiments.arms import Arms, ByAttribute, ByTime, Dimension, P
 from core.domain.experiments.comparison import Comparison
 from core.domain.experiments.plan import (
     DataType,
-    Estimand,
     ExperimentPlan,
     PerArm,
     PlannedLook,
@@ -14,6 +13,7 @@ from core.domain.experiments.plan import (
     Unit,
 )
 from core.domain.levers import LeverKind
+from core.domain.quality import Estimand
 
 DAY = 86_400
 START = 1_790_000_000
