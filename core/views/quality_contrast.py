@@ -9,15 +9,17 @@ from core.domain.quality import Dimension, SessionSums
 from core.domain.records import Bools
 from core.domain.statistics.choice import Design, difference_interval
 from core.domain.statistics.group import Undefined
-from core.domain.statistics.standardised import (
-    Adjusted,
-    Stratum,
+from core.domain.statistics.heterogeneity import (
     StratumDifference,
     is_contradictory,
     is_sign_change,
+    stratum_differences,
+)
+from core.domain.statistics.standardised import (
+    Adjusted,
+    Stratum,
     mantel_haenszel,
     standardised,
-    stratum_differences,
 )
 from core.domain.statistics.sums import ClusterSums, Interval
 from core.domain.strata import CachedStratum
