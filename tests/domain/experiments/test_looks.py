@@ -110,6 +110,14 @@ def test_a_look_with_few_clusters_holds_and_spends_nothing() -> None:
     assert look([early], 0.75).record.boundary == pytest.approx(alone.z)
 
 
+@pytest.mark.parametrize(("new", "base"), [(19, 400), (400, 19), (20, 20)])
+def test_the_smaller_arm_decides_whether_a_look_spends(new: int, base: int) -> None:
+    """At the plan's fewest clusters in both arms there is a boundary, below it in one, none."""
+    due = now([], 0.32)
+    bound = look_boundary(version(), [], now=due, clusters_new=new, clusters_base=base)
+    assert (bound is not None) == (min(new, base) >= 20)
+
+
 def test_information_that_does_not_rise_spends_nothing() -> None:
     """Data that were taken back leave less than before: no boundary, a hold, no exception."""
     first = look([], 0.95)
