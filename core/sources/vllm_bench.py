@@ -289,14 +289,14 @@ def _more(counters: Counters, field: str, value: float) -> Counters:
 
 def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
     wanted = (*_COUNTERS, _CONFIG, _PROCESS)
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if not line.startswith(wanted):
             continue
         found = _SAMPLE.fullmatch(line)
         if found is None:
             raise SourceContract(f"a sample cannot be read: {line[:100]!r}")
         if found[1] in wanted:
-            yield found[1], _labels(found[2] or ""), _amount(found[3])
+            yield found[1], _labels((found[2] or "").strip()), _amount(found[3])
 
 
 def _amount(text: str) -> float:
