@@ -215,6 +215,7 @@ _SEQUENCES = re.compile(
 )
 _PREFIX = re.compile(r"prefix cache", re.IGNORECASE)
 _VERSION = re.compile(r"LLM engine \(v([^)\s]+)\)")
+_CACHING = re.compile(r"\benable_prefix_caching=(True|False)\b")
 _READY = "Application startup complete."
 
 
@@ -224,6 +225,7 @@ def read_server_log(text: str) -> LogFacts:
     sequences: dict[str, float] = {}
     prefix_lines: list[str] = []
     version: str | None = None
+    caching: bool | None = None
     for line in text.splitlines():
         if found := _KV.search(line):
             tokens[found[1]] = int(found[2].replace(",", ""))
@@ -231,10 +233,14 @@ def read_server_log(text: str) -> LogFacts:
             sequences[found[1]] = float(found[2])
         if found := _VERSION.search(line):
             version = found[1]
+        if found := _CACHING.search(line):
+            caching = found[1] == "True"
         if _PREFIX.search(line):
             prefix_lines.append(line)
     kv_lines = tuple(KvLine(e, size, sequences.get(e)) for e, size in tokens.items())
-    return LogFacts(kv_lines, tuple(prefix_lines[-KEPT_LINES:]), version, _READY in text)
+    return LogFacts(
+        kv_lines, tuple(prefix_lines[-KEPT_LINES:]), version, caching, is_ready=_READY in text
+    )
 
 
 _COUNTERS = {
@@ -276,8 +282,8 @@ def read_metrics(text: str) -> Snapshot:
             configs[engine] = {k: v for k, v in labels.items() if k != "engine"}
         else:
             engines[engine] = _more(engines.get(engine, Counters()), _COUNTERS[name], value)
-    if not engines:
-        raise SourceContract("the answer holds no counter of vLLM")
+    if not engines and not configs:
+        raise SourceContract("the answer holds no metric of vLLM")
     return Snapshot(engines, configs, process_start_s)
 
 

@@ -201,6 +201,7 @@ def test_kv_lines_of_both_versions_are_read(
     """One line or two, a line for each engine."""
     facts = read_server_log((ROOT / log).read_text())
     assert (facts.kv_lines, facts.version, facts.is_ready) == (lines, version, True)
+    assert facts.caching is True
 
 
 def test_prefix_lines_are_kept() -> None:
@@ -217,6 +218,9 @@ def test_a_server_that_did_not_start_is_not_ready() -> None:
     facts = read_server_log(log.read_text())
     assert facts.kv_lines == ()
     assert not facts.is_ready
+    off = ROOT / "0.32.0/logs/server_bench_prefix_caching_off.log"
+    assert read_server_log(off.read_text()).caching is False
+    assert read_server_log("").caching is None
 
 
 def test_counters_of_every_engine_are_read() -> None:
@@ -234,6 +238,8 @@ def test_a_counter_that_is_not_exported_is_none() -> None:
     assert snapshot.engines["0"].prompt_tokens == 5.0
     assert snapshot.engines["0"].hits_tokens is None
     assert snapshot.configs == {}
+    idle = read_metrics('vllm:cache_config_info{engine="0",enable_prefix_caching="True"} 1.0\n')
+    assert idle.engines == {}
 
 
 def test_labels_may_hold_anything() -> None:

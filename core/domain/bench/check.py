@@ -20,6 +20,7 @@ from core.domain.bench.expectation import (
 )
 from core.domain.bench.judge import Rule
 from core.domain.bench.plan import Pair, Plan, Target, Workload
+from core.domain.bench.refusals import refuse
 from core.domain.bench.runs import in_order, runs_of
 
 
@@ -141,7 +142,13 @@ def check(plan: Plan, known: Known) -> PlanCheck:
     """Everything to see before a launch.
 
     A finding of level ERROR means that nothing may be started.
+
+    Raises
+    ------
+    BenchPlanError
+        For what a plan may not say at all.
     """
+    refuse(plan)
     unit = known.match_unit if known.match_unit is not None else planned_match_unit(plan)
     cases = tuple(_cases(plan, unit, known.engines))
     runs = runs_of(plan)

@@ -6,7 +6,7 @@ of them computes. Outside of it something is to be explained; that alone fails n
 
 from typing import NamedTuple
 
-from core.domain.bench.plan import Plan, Workload
+from core.domain.bench.plan import Dataset, Plan, Workload
 from core.domain.bench.runs import runs_of
 from core.domain.match_unit import possible_hit_tokens
 
@@ -89,7 +89,7 @@ def expected_hits(
     prefix, length = workload.prefix_tokens, workload.input_tokens
     usable = possible_hit_tokens(min(prefix + 1, length), block)
     most = possible_hit_tokens(min(prefix + template_tokens + 1, length + template_tokens), block)
-    prefixes = workload.prefixes if workload.prefix_tokens else 1
+    prefixes = workload.prefixes if workload.dataset is Dataset.PREFIX_REPETITION else 1
     each = workload.requests // prefixes
     missing_least = 0 if prewarmed else min(engines, each)
     low = prefixes * max(each - engines * concurrency, 0) * usable

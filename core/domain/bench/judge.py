@@ -133,7 +133,10 @@ def _end(evidence: RunEvidence) -> Iterator[Row]:
         yield Row(Rule.CANCELLED, expected=False, seen=True, verdict=Verdict.FAILED)
     if evidence.time_limit_hit:
         yield Row(Rule.TIME_LIMIT, expected=False, seen=True, verdict=Verdict.FAILED)
-    yield _row(Rule.EXIT_CODE, 0, evidence.exit_code, Verdict.FAILED)
+    if evidence.exit_code is None and evidence.result is not None:
+        yield Row(Rule.EXIT_CODE, 0, None, Verdict.PARTIAL, Note.UNKNOWN)
+    else:
+        yield _row(Rule.EXIT_CODE, 0, evidence.exit_code, Verdict.FAILED)
     if evidence.result is None:
         yield Row(Rule.RESULT_FILE, None, evidence.result_error, Verdict.FAILED)
     elif evidence.result.completed == 0:
@@ -175,7 +178,8 @@ def _requests(plan: Plan, run: Run, result: BenchResult) -> Iterator[Row]:
 
 
 def _server(run: Run, evidence: RunEvidence) -> Iterator[Row]:
-    flags = {caching_flag(evidence.before), caching_flag(evidence.after)} - {None}
+    logged = evidence.log.caching if evidence.log is not None else None
+    flags = {caching_flag(evidence.before), caching_flag(evidence.after), logged} - {None}
     if not flags:
         yield Row(Rule.CACHING_FLAG, run.caching, None, Verdict.PARTIAL, Note.UNKNOWN)
     elif flags == {run.caching}:

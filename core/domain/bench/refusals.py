@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from core.domain.bench.plan import Plan, Workload
+from core.domain.bench.plan import Dataset, Plan, Workload
 from core.errors import BenchPlanError
 
 HASH_ALGORITHMS = ("sha256", "sha256_cbor", "xxhash", "xxhash_cbor")
@@ -77,13 +77,15 @@ def plain(field: str, value: str) -> str:
 
 def address(field: str, value: str) -> str:
     """The value, which is an http address of a server and holds no credentials."""
+    if "@" in value:
+        raise BenchPlanError(f"{field} holds credentials")
     plain(field, value)
     try:
         parts = urlsplit(value)
         _ = parts.port
     except ValueError as error:
         raise BenchPlanError(f"{field} is no address") from error
-    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+    if parts.query or parts.fragment:
         raise BenchPlanError(f"{field} holds more than scheme, host, port and path")
     if parts.scheme not in {"http", "https"} or not parts.hostname or " " in value:
         raise BenchPlanError(f"{field} is no http address: {value!r}")
@@ -127,9 +129,15 @@ def _sizes(plan: Plan) -> None:
         at_least_one |= _workload_sizes(pair.name, pair.workload)
     low = [name for name, value in at_least_one.items() if value < 1]
     low += [pair.name for pair in plan.pairs if pair.workload.prefix_tokens < 0]
+    low += [pair.name for pair in plan.pairs if not _prefixes_fit(pair.workload)]
     low += ["seed"] * (plan.seed < 0) + ["template_tokens"] * (plan.template_tokens < 0)
     if low:
-        raise BenchPlanError(f"too small: {', '.join(low)}")
+        raise BenchPlanError(f"sizes that cannot be: {', '.join(low)}")
+
+
+def _prefixes_fit(workload: Workload) -> bool:
+    """The random dataset has one prefix; the other takes turns at as many as there are."""
+    return workload.dataset is Dataset.PREFIX_REPETITION or workload.prefixes == 1
 
 
 def _workload_sizes(pair: str, workload: Workload) -> dict[str, float]:
@@ -160,6 +168,8 @@ def _arguments(arguments: tuple[str, ...]) -> None:
         _no_control("serve.arguments", argument)
         if not argument.startswith("-"):
             continue
+        if argument in {"-", "--"}:
+            raise BenchPlanError(f"serve.arguments holds {argument!r}")
         flag = argument.split("=", 1)[0].split(".", 1)[0].replace("_", "-").lower()
         if any(_means(flag, owned) for owned in SECRET_ARGUMENTS):
             raise BenchPlanError(

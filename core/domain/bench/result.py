@@ -151,6 +151,8 @@ class LogFacts:
     prefix_lines : tuple of str
         Last lines that tell of prefix caching, resets included.
     version : str or None
+    caching : bool or None
+        Whether the engine was set to cache prefixes.
     is_ready : bool
         Whether it said that its start was complete.
     """
@@ -158,6 +160,7 @@ class LogFacts:
     kv_lines: tuple[KvLine, ...]
     prefix_lines: tuple[str, ...]
     version: str | None
+    caching: bool | None
     is_ready: bool
 
 
@@ -168,7 +171,7 @@ class RunEvidence:
     Parameters
     ----------
     exit_code : int or None
-        None: it never ended by itself, or nobody saw it end.
+        None: nobody saw it end, as for an import.
     result, result_error : BenchResult or None, str or None
         What the file holds, or why it cannot be used.
     before, after : Snapshot or None

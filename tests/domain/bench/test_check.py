@@ -9,6 +9,7 @@ from core.domain.bench.check import Finding, Known, Level, PlanCheck, Topic, che
 from core.domain.bench.judge import Rule
 from core.domain.bench.plan import Dataset, Pair, Plan, Serve, Target, Workload
 from core.domain.bench.presets import guide_pairs
+from core.errors import BenchPlanError
 from tests.domain.bench.plans import GUIDE, SMALL, plan_of
 
 GIVEN = replace(GUIDE, target=Target.GIVEN, off_url="http://a:1", on_url="http://b:1")
@@ -131,6 +132,12 @@ def test_given_servers_must_be_two() -> None:
     assert levels(same, Topic.GIVEN_URLS_EQUAL) == [Level.ERROR]
     axis = replace(GIVEN, hash_algorithms=("sha256", "xxhash"))
     assert levels(axis, Topic.GIVEN_HASH_AXIS) == [Level.ERROR]
+
+
+def test_a_plan_that_is_refused_is_not_checked() -> None:
+    """What it may not say comes first."""
+    with pytest.raises(BenchPlanError):
+        check(replace(GUIDE, model="--x"), Known())
 
 
 def test_what_makes_a_run_invalid_is_said_before() -> None:

@@ -155,6 +155,13 @@ def test_whatever_passes_stays_one_argument(text: str) -> None:
     assert [a for a, b in zip(arguments, usual, strict=True) if a != b] in ([text], [])
 
 
+@pytest.mark.parametrize("file", ["/runs/--x", "/runs/a\nb", "-runs/a", "/runs/-a/\0"])
+def test_result_files_are_no_options(file: str) -> None:
+    """Neither the folder nor the name of a result can be taken for one."""
+    with pytest.raises(BenchPlanError, match="result"):
+        bench_command(GUIDE, runs_of(GUIDE)[0], URL, Path(file))
+
+
 def test_shell_letters_are_letters() -> None:
     """`;` and `$(…)` reach the started program as they were written."""
     name = "m; touch /tmp/no $(touch /tmp/no) `id` && x | y"
@@ -179,6 +186,7 @@ def test_shell_letters_are_letters() -> None:
         ("--config", "a.yaml"),
         ("--uds", "a"),
         ("other-model",),
+        ("--enforce-eager", "--", "x"),
         ("--x", "a\nb"),
     ],
 )
@@ -215,6 +223,7 @@ def test_environments_stay_the_engines_own(name: str) -> None:
         plan_of(Pair("A", "B", replace(GUIDE.pairs[0].workload, prompts=0))),
         plan_of(Pair("A", "B", replace(GUIDE.pairs[0].workload, prefix_tokens=-1))),
         plan_of(Pair("A", "B", replace(GUIDE.pairs[0].workload, prefixes=0))),
+        plan_of(Pair("A", "B", replace(GUIDE.pairs[0].workload, prefixes=2))),
     ],
 )
 def test_plans_that_measure_nothing_are_refused(plan: Plan) -> None:

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from core.domain.bench.configuration import Part, check_pair, match_unit
 from core.domain.bench.judge import Note, Rule, RunVerdict, Verdict, hits_range, judge
 from core.domain.bench.plan import Dataset, Workload
-from core.domain.bench.result import Counters
+from core.domain.bench.result import Counters, RunEvidence
 from tests.domain.bench.recorded import FAILURES, PLAN, failed, recorded
 
 PURE = Workload(Dataset.PREFIX_REPETITION, 512, 64, 8, 8)
@@ -194,11 +195,55 @@ def test_a_run_that_was_stopped_is_failed(field: str) -> None:
     assert judge(PLAN, run, replace(evidence, **{field: True})).verdict is Verdict.FAILED
 
 
-@pytest.mark.parametrize("code", [1, None, -9])
-def test_an_exit_code_other_than_0_is_failed(code: int | None) -> None:
-    """As is one that nobody saw."""
+@pytest.mark.parametrize(
+    ("code", "verdict"), [(1, Verdict.FAILED), (-9, Verdict.FAILED), (None, Verdict.PARTIAL)]
+)
+def test_an_exit_code_other_than_0_is_not_valid(code: int | None, verdict: Verdict) -> None:
+    """One that nobody saw leaves a whole result partial, as of an import."""
     run, evidence = recorded("0.32.0", "D_c8")
-    assert judge(PLAN, run, replace(evidence, exit_code=code)).verdict is Verdict.FAILED
+    assert judge(PLAN, run, replace(evidence, exit_code=code)).verdict is verdict
+
+
+def test_neither_exit_code_nor_result_is_failed() -> None:
+    """Nothing came of it."""
+    run, _ = recorded("0.32.0", "D_c8")
+    assert judge(PLAN, run, RunEvidence("1", None)).verdict is Verdict.FAILED
+
+
+def test_a_log_tells_the_caching_flag_where_metrics_do_not() -> None:
+    """And where both do, they must agree with the run."""
+    run, evidence = recorded("0.32.0", "D_c8")
+    bare = replace(evidence, before=None, after=None)
+    assert Rule.CACHING_FLAG not in broken(judge(PLAN, run, bare))
+    _, other = recorded("0.32.0", "C_c8")
+    verdict = judge(PLAN, run, replace(evidence, log=other.log))
+    assert broken(verdict) == {Rule.CACHING_FLAG}
+    assert verdict.verdict is Verdict.WRONG_SERVER
+
+
+def test_inflated_lookups_are_a_note_and_their_hits_are_not_used() -> None:
+    """vLLM 0.26 counts lookups again under pressure: the cached prompt tokens tell then."""
+    run, evidence = recorded("0.26.0", "D_c8")
+    assert evidence.after is not None
+    engines = {
+        e: replace(c, queries_tokens=9e6, hits_tokens=8e6)
+        for e, c in evidence.after.engines.items()
+    }
+    after = replace(evidence.after, engines=engines)
+    verdict = judge(PLAN, run, replace(evidence, after=after))
+    assert verdict.is_valid
+    rows = {row.rule: row for row in verdict.rows}
+    assert rows[Rule.QUERIES].note is Note.QUERIES_INFLATED
+    assert rows[Rule.HITS].seen == 59_392
+
+
+def test_evidence_comes_back_from_a_file() -> None:
+    """As JSON and back, every field of it."""
+    for tag in ("D_c4_detailed", "C_c8"):
+        _, evidence = recorded("0.32.0", tag)
+        whole = replace(evidence, bench_arguments=("vllm",), last_output="x", ended_at=1.5)
+        again = msgspec.json.decode(msgspec.json.encode(whole), type=RunEvidence)
+        assert again == whole
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
