@@ -34,7 +34,7 @@ POOLS: dict[str, Any] = {
 }
 
 
-def change(lever_id: int, kind: LeverKind, at: float, **more: Any) -> LoggedChange:
+def change(lever_id: int, kind: str, at: float, **more: Any) -> LoggedChange:
     return LoggedChange(lever_id, at, kind, f"change {lever_id}", **more)
 
 
@@ -99,6 +99,11 @@ def test_without_an_own_change_every_entry_holds() -> None:
 def test_a_configuration_that_changed_holds() -> None:
     """Settings of an engine that changed inside the period are another change."""
     assert holds(plan(), OWN, change(2, LeverKind.CONFIGURATION, START + 70.0)) == [2]
+
+
+def test_a_kind_that_is_not_known_holds() -> None:
+    """A newer collector may find what this version has no rule for."""
+    assert holds(plan(), OWN, change(2, "moved_to_the_moon", START + DAY)) == [2]
 
 
 @pytest.mark.parametrize("kind", FOUND)

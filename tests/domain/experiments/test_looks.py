@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core.domain.experiments.evidence import EvidenceLine
@@ -109,6 +110,14 @@ def test_a_look_with_few_clusters_holds_and_spends_nothing() -> None:
     assert look([early], 0.75).record.boundary == pytest.approx(alone.z)
 
 
+@pytest.mark.parametrize(("new", "base"), [(19, 400), (400, 19), (20, 20)])
+def test_the_smaller_arm_decides_whether_a_look_spends(new: int, base: int) -> None:
+    """At the plan's fewest clusters in both arms there is a boundary, below it in one, none."""
+    due = now([], 0.32)
+    bound = look_boundary(version(), [], now=due, clusters_new=new, clusters_base=base)
+    assert (bound is not None) == (min(new, base) >= 20)
+
+
 def test_information_that_does_not_rise_spends_nothing() -> None:
     """Data that were taken back leave less than before: no boundary, a hold, no exception."""
     first = look([], 0.95)
@@ -157,14 +166,31 @@ def test_a_look_without_an_interval_holds() -> None:
     assert reasons(record) == ["no_interval"]
 
 
+@pytest.mark.parametrize("limit", [float("nan"), np.nan])
+def test_limits_that_are_no_numbers_are_no_interval(limit: float) -> None:
+    """They hold, and the record shows none."""
+    record = look([], 0.32, interval=(limit, 0.01)).record
+    assert (record.verdict, record.lower) == (Verdict.HOLD, None)
+    assert reasons(record) == ["no_interval"]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """A record of computed figures is the same as one of plain ones; no end is not known."""
+    computed = look([], np.float64(0.32), interval=(np.float64(-0.04), np.float64(0.01))).record
+    assert computed.to_json() == look([], 0.32).record.to_json()
+    assert look([], 0.32, interval=(-float("inf"), 0.01)).record.lower is None
+
+
 def test_a_look_outside_the_plan_has_no_verdict() -> None:
     """It is a record with its estimate, marked, without a number; the next look is as before."""
-    record = look([], 0.5 - 0.3, interval=(-0.001, 0.001), reason=LookReason.SAFETY).record
+    record = look([], 0.2, interval=(-0.001, 0.001), reason=LookReason.SAFETY).record
     assert (record.verdict, record.interval_verdict, record.number) == (None, None, None)
     assert (record.boundary, record.level, record.spent_alpha) == (None, None, None)
     assert reasons(record) == ["look_not_planned"]
     assert (record.estimate, record.lower, record.upper) == (-0.01, -0.001, 0.001)
     assert record.reason is LookReason.SAFETY
+    found_before = EvidenceLine.checked(reason="look_not_planned")
+    assert look([], 0.2, holds=[found_before]).record.holds == (found_before,)
 
 
 def test_a_second_look_at_one_number_is_not_planned() -> None:

@@ -49,6 +49,12 @@ def test_templates_side_by_side_are_a_mixture() -> None:
     assert [line.reason for line in found.notes] == ["revision_mixed"]
 
 
+@pytest.mark.parametrize(("first", "last"), [(0, 400), (600, 1000)])
+def test_one_that_goes_or_comes_beside_another_is_a_change(first: float, last: float) -> None:
+    """The other ran from beginning to end; the arm was not the same throughout."""
+    assert judge_revisions([seen("v1", 0, 1000), seen("v2", first, last)]).holds
+
+
 @pytest.mark.parametrize(("requests", "held"), [(5, False), (6, True)])
 def test_a_handful_of_requests_is_noted(requests: int, held: bool) -> None:  # noqa: FBT001
     """A revision of 1 % of the arm's requests or fewer does not hold."""
