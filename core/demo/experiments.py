@@ -277,7 +277,7 @@ def _prompt_order(epoch: int) -> ExperimentPlan:
             Arms(split=templates, cluster=CLUSTER, namespace=QWEN.namespace), epoch, 224, 311
         ),
         **_sample(assumed, margin=0.02, alpha=0.025),
-        looks=(PlannedLook(fraction=0.4), PlannedLook(fraction=1.0)),
+        looks=(PlannedLook(fraction=0.25), PlannedLook(fraction=1.0)),
         efficiency_metric="gateway_cached_share",
         promote_rules=("non-inferior without a hold", "cached share of v4 not below that of v3"),
         stop_rules=("regression at any planned look",),
