@@ -23,6 +23,7 @@ PAGES = (
     ("cached_prefill", "pages/cached_prefill.py", ":material/memory:"),
     ("kv_residency", "pages/kv_residency.py", ":material/hourglass_bottom:"),
     ("preemption", "pages/preemption.py", ":material/low_priority:"),
+    ("quality", "pages/quality.py", ":material/verified:"),
     ("request", "pages/request.py", ":material/search:"),
     ("data_health", "pages/data_health.py", ":material/fact_check:"),
 )

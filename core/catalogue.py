@@ -631,7 +631,7 @@ _ENTRIES = (
         "repeats of one request are averaged first.",
         population="Complete requests with a score of their own.",
         weighting="by request",
-        query="scores_by_exposure",
+        query="quality_sums",
         numerator="sum of values",
         denominator="scored requests",
         unknown_when="no complete request has a value",
@@ -639,7 +639,7 @@ _ENTRIES = (
             "An evaluator's error is missing, not a low value.",
             "Incomplete requests are left out, which is a selection.",
         ),
-        not_read_as="an effect of the exposure; no interval is given here",
+        not_read_as="an effect of what the requests are grouped by",
         reference="Langfuse scores",
     ),
     Metric(
@@ -647,11 +647,12 @@ _ENTRIES = (
         label="Pass rate",
         unit=Unit.RATIO,
         concept=Concept.REQUEST,
-        definition="Share of scored requests that one boolean score, evaluator and version calls "
-        "true; repeats of one request are averaged first.",
+        definition="Share of scored requests that one score, evaluator and version lets pass: a "
+        "boolean that is true, a number from the pass mark on, a category that passes; repeats "
+        "of one request are averaged first.",
         population="Complete requests with a score of their own.",
         weighting="by request",
-        query="scores_by_exposure",
+        query="quality_sums",
         numerator="passes",
         denominator="scored requests",
         unknown_when="no complete request has a value",
@@ -659,7 +660,7 @@ _ENTRIES = (
             "An evaluator's error is missing, not a failure.",
             "Incomplete requests are left out, which is a selection.",
         ),
-        not_read_as="an effect of the exposure; no interval is given here",
+        not_read_as="an effect of what the requests are grouped by",
         reference="Langfuse scores",
     ),
     Metric(
@@ -1263,6 +1264,201 @@ _ENTRIES = (
         not_read_as="a hit ratio",
         reference="queries/cache/affinity.sql",
     ),
+    Metric(
+        key="evaluation_coverage",
+        label="Evaluation coverage",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Complete requests with a valid score divided by those that should have one.",
+        population="Complete requests an evaluator is meant for; those left out by a sampling "
+        "plan with a known probability are in neither.",
+        weighting="by request",
+        query="quality_sums",
+        numerator="requests with a valid score",
+        denominator="requests that should have one",
+        unknown_when="no complete request should have a score",
+        caveats=(
+            "An evaluator's error and a missing record both lower it; neither is a low score.",
+            (
+                "Where an evaluator samples, a request without a record counts as not chosen, "
+                "even if its record got lost."
+            ),
+        ),
+        not_read_as="a quality score",
+        reference="Langfuse scores",
+    ),
+    Metric(
+        key="quality_difference",
+        label="Difference of pass rates",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Pass rate (or mean score) of one group minus that of another: crude, over all "
+        "their requests, and standardised, over strata with the same mix for both.",
+        population="Scored requests of both groups that have a session.",
+        weighting="by request; standardised with the pooled share of each stratum",
+        query="quality_sums",
+        unknown_when="a group has no scored request, fewer than two sessions, or no stratum in "
+        "common with the other",
+        caveats=(
+            "One sum over all sessions: a session that is in both groups is not counted twice.",
+            (
+                "Strata that one group lacks are left out of the standardised difference, and "
+                "their share is said."
+            ),
+            (
+                "A difference that vanishes when standardised is no proof of a single cause; "
+                "one that stays is not automatically nondeterminism or a hash collision."
+            ),
+        ),
+        not_read_as="an effect: the groups were not drawn by lot",
+        reference="direct standardisation and Mantel-Haenszel, variance by session",
+    ),
+    Metric(
+        key="rank_association",
+        label="Rank association",
+        unit=Unit.SCORE,
+        concept=Concept.REQUEST,
+        definition="Spearman's rank correlation of the cached ratio (or the idle gap) with the "
+        "score, over all requests and within strata.",
+        population="Scored requests that know both, and have a session.",
+        weighting="by request",
+        query="quality_ranks",
+        unknown_when="either is the same for all requests, or there are fewer than two sessions",
+        caveats=(
+            (
+                "Association, not cause. Question difficulty, turn position, routing, load and "
+                "timeouts may explain it; absence of association does not exclude a cause."
+            ),
+            "Ranks are held fixed for the interval; sampling weights are not used.",
+        ),
+        not_read_as="an effect of the cache",
+        reference="Spearman, mid-ranks; variance by session",
+    ),
+    Metric(
+        key="coarse_pass_rate",
+        label="Scores of turns and sessions",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Mean of scores that are about a whole turn (trace) or a whole session.",
+        population="Turns or sessions with such a score in the window, of all models and arms.",
+        weighting="by turn or session",
+        query="coarse_scores",
+        numerator="sum of values",
+        denominator="scored turns or sessions",
+        unknown_when="none has a value",
+        caveats=("They are not copied to the requests in them, so they have no cached ratio.",),
+        not_read_as="a score of requests",
+        reference="Langfuse scores",
+    ),
+    Metric(
+        key="evaluator_agreement",
+        label="Agreement with a reference",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Share of requests on which an evaluator and a reference (a human, a known "
+        "answer, an execution) say the same, beside kappa and AC1.",
+        population="Requests that both graded as pass or fail.",
+        weighting="by request",
+        query="agreement_counts",
+        numerator="requests with the same verdict",
+        denominator="requests that both graded",
+        unknown_when="no request has both, or an evaluator has no pass mark",
+        caveats=(
+            (
+                "Where nearly all pass, kappa is near 0 or below it at high agreement: read it "
+                "beside the counts."
+            ),
+            "A judge that errs shrinks differences: a loss of 2 points looks smaller.",
+        ),
+        not_read_as="being right: the reference may err as well",
+        reference="Cohen 1960, Krippendorff 2004, Gwet 2008",
+    ),
+    Metric(
+        key="repeat_agreement",
+        label="Agreement with itself",
+        unit=Unit.RATIO,
+        concept=Concept.REQUEST,
+        definition="Share of repeatedly judged requests on which one evaluator and version says "
+        "different things (flips).",
+        population="Requests with two verdicts or more of one evaluator and version.",
+        weighting="by request",
+        query="repeat_counts",
+        numerator="requests with differing verdicts",
+        denominator="requests judged more than once",
+        unknown_when="no request was judged twice",
+        not_read_as="agreement with the truth",
+        reference="Langfuse scores",
+    ),
 )
 
 METRICS: dict[str, Metric] = {metric.key: metric for metric in _ENTRIES}
+
+
+@dataclass(frozen=True)
+class ScoreKind:
+    """What scores of one kind measure, and what they do not."""
+
+    label: str
+    measures: str
+    not_read_as: str
+
+
+SCORE_KINDS: dict[str, ScoreKind] = {
+    "presence": ScoreKind(
+        "presence check",
+        "whether there is an answer at all",
+        "factuality: an answer that is there may be wrong",
+    ),
+    "keyword": ScoreKind(
+        "keyword check",
+        "whether the answer contains expected words",
+        "correctness: a wrong answer may contain them, and a right one may not",
+    ),
+    "rule": ScoreKind(
+        "rule check",
+        "whether the answer keeps a rule of form, for example that it was not cut",
+        "correctness of what it says",
+    ),
+    "judge": ScoreKind(
+        "judge model",
+        "what a model says of the answer",
+        "the truth: read it beside its agreement with a reference and with itself",
+    ),
+    "reference": ScoreKind(
+        "reference check",
+        "whether the answer equals a known one",
+        "quality of answers that may differ from it and be right",
+    ),
+    "human": ScoreKind(
+        "human review",
+        "what a person says of the answer",
+        "the truth: people differ, and few answers are reviewed",
+    ),
+    "execution": ScoreKind(
+        "execution check",
+        "whether what was asked for runs and passes its tests",
+        "quality beyond what the tests look at",
+    ),
+    "unnamed": ScoreKind(
+        "score of a kind nobody has named",
+        "what its name says",
+        "anything more: name its kind in PREFIXWATCH_EVALUATORS",
+    ),
+}
+KNOWN_SCORES = {
+    "answer_present": "presence",
+    "contains_expected": "keyword",
+    "not_truncated": "rule",
+}
+"""Kinds of well-known score names, where no setting says one."""
+_KIND_OF_SOURCE = {"ANNOTATION": "human", "EVAL": "judge"}
+
+
+def kind_of(score: str, declared: str | None, source: str | None) -> str:
+    """Kind of a score: what a setting says, else its well-known name, else who wrote it.
+
+    >>> kind_of("contains_expected", None, "API"), kind_of("mine", None, None)
+    ('keyword', 'unnamed')
+    """
+    by_source = _KIND_OF_SOURCE.get(source) if source is not None else None
+    return declared or KNOWN_SCORES.get(score) or by_source or "unnamed"

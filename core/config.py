@@ -122,8 +122,19 @@ class ExporterSettings(BaseModel):
         return self
 
 
+Word = Annotated[str, Field(min_length=1, max_length=100)]
+EvaluatorKind = Literal["presence", "keyword", "rule", "judge", "reference", "human", "execution"]
+"""How a score comes about: what it can say about an answer, and what not, follows from it."""
+
+
 class EvaluatorSettings(BaseModel):
-    """How scores of one name say what Langfuse has no fields for."""
+    """How scores of one name say what Langfuse has no fields for, and what they measure.
+
+    `pass_at` is the first passing value of a numeric score, `pass_labels` the passing
+    categories; a score has one of them at most. A boolean passes when true. Without
+    either, other scores have values and no pass rate. `task_types` and `calls` say
+    which requests it is meant for; of others it is not missing.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -139,6 +150,23 @@ class EvaluatorSettings(BaseModel):
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
     probability_key: str = "inclusion_probability"
     source: Literal["API", "EVAL", "ANNOTATION"] | None = None
+    kind: EvaluatorKind | None = None
+    pass_at: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    pass_labels: tuple[Word, ...] = ()
+    task_types: tuple[Word, ...] = ()
+    calls: Literal["all", "last_of_turn"] = "all"
+    measures: Annotated[str, Field(min_length=1, max_length=300)] | None = None
+
+    @model_validator(mode="after")
+    def _one_bar(self) -> Self:
+        if self.pass_at is not None and self.pass_labels:
+            raise ValueError(
+                "pass_at is for numbers and pass_labels for categories: a score has one of them"
+            )
+        failing = {label.casefold() for label in self.error_labels}
+        if failing & {label.casefold() for label in self.pass_labels}:
+            raise ValueError("a label cannot both pass and be an error")
+        return self
 
 
 class Settings(BaseSettings):

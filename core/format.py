@@ -147,6 +147,48 @@ def part_of(part: int, whole: int) -> str:
     return "> 99.9 %" if share >= 99.95 else "< 0.1 %" if share < 0.05 else f"{share:.1f} %"
 
 
+def estimate(value: float, interval: tuple[float, float] | None, *, ratio: bool) -> str:
+    """An estimate with its interval, in % or as a plain score; without one where there is none.
+
+    >>> estimate(0.862, (0.841, 0.88), ratio=True), estimate(0.74, None, ratio=False)
+    ('86.2 % (84.1 to 88.0)', '0.740')
+    """
+    write = _percent if ratio else _score
+    shown = f"{write(value)} %" if ratio else write(value)
+    if interval is None:
+        return shown
+    return say("estimate", value=shown, low=write(interval[0]), high=write(interval[1]))
+
+
+def points(value: float, interval: tuple[float, float] | None, *, ratio: bool) -> str:
+    """A difference with its interval: in points (pp) of a rate, or of a score.
+
+    >>> points(-0.0123, (-0.02, 0.001), ratio=True)
+    '−1.23 pp (−2.00 to +0.10)'
+    """
+    write = _signed_points if ratio else _signed_score
+    shown = f"{write(value)} pp" if ratio else write(value)
+    if interval is None:
+        return shown
+    return say("estimate", value=shown, low=write(interval[0]), high=write(interval[1]))
+
+
+def _percent(value: float) -> str:
+    return f"{value * 100:.1f}"
+
+
+def _score(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _signed_points(value: float) -> str:
+    return f"{value * 100:+.2f}".replace("-", "−")
+
+
+def _signed_score(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
+
 def clock(t: float, zone: tzinfo, *, day: bool = False) -> str:
     """Time of day in the reader's zone, with the day where it matters."""
     at = datetime.fromtimestamp(t, zone)

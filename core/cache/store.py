@@ -74,6 +74,13 @@ class Store:
         with self._cursor() as cursor:
             return [row(*values) for values in cursor.execute(query.text, given).fetchall()]
 
+    def columns(self, name: str, params: Mapping[str, Any]) -> pa.Table:
+        """Run one named query for many rows: its columns as an Arrow table."""
+        query = cache_queries()[name]
+        given = {key: params[key] for key in query.params}
+        with self._cursor() as cursor:
+            return cursor.execute(query.text, given).to_arrow_table()
+
     def merge_waiting(self, inbox: Inbox) -> int:
         """Merge every whole batch once, oldest first; returns how many.
 

@@ -2,6 +2,7 @@
 
 from core.charts.axis import TimeAxis
 from core.charts.cached_prefill import follow_ups, throughput
+from core.charts.dots import Dot, dots
 from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, queue, ttft
 from core.charts.frame import short_list
 from core.charts.heat import heat, idle_scale
@@ -14,8 +15,10 @@ from core.charts.waterfall import waterfall
 
 __all__ = [
     "COLOURS",
+    "Dot",
     "TimeAxis",
     "distribution",
+    "dots",
     "follow_ups",
     "heat",
     "hit_ratio",

@@ -15,7 +15,14 @@ from core.collect.requests.follow import LangfuseCollector
 from core.collect.requests.scan import RequestState
 from core.collect.state import State, StateFile
 from core.config import Settings
-from core.demo import HISTORY_S, demo_changes, demo_langfuse, demo_source, fleet_epoch
+from core.demo import (
+    HISTORY_S,
+    demo_changes,
+    demo_langfuse,
+    demo_source,
+    evaluators_of,
+    fleet_epoch,
+)
 from core.sources.langfuse import LangfuseSource
 from core.sources.prometheus import PrometheusSource
 
@@ -97,4 +104,5 @@ BUILDERS: dict[str, Callable[[Settings, Inbox], AbstractContextManager[Collector
 
 def _as_demo(settings: Settings) -> Settings:
     days = timedelta(seconds=HISTORY_S) / timedelta(days=1)
-    return settings.model_copy(update={"backfill_days": days})
+    own = {"backfill_days": days, "evaluators": evaluators_of(settings)}
+    return settings.model_copy(update=own)

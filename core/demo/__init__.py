@@ -6,16 +6,18 @@ for it. `simulate` makes samples of that, `transport` answers Prometheus queries
 and `source` joins it to the client.
 
 The same traffic has a request side: `arrivals` draws the requests behind the
-counters, `sessions` says whose they are, `rows` and `evaluators` keep what a
-gateway and its evaluators would know, `gateway` makes them cycle by cycle, `proxy`
-exports their counters, and `langfuse` answers from them; `truth` tells a test what a
-reader must find. From there on, all goes the way of real answers.
+counters, `sessions` says whose they are, `quality` how good the answers are, `rows` and
+`evaluators` keep what a gateway and its evaluators would know, `gateway` makes them cycle
+by cycle, `proxy` exports their counters, and `langfuse` answers from them; `declared`
+says what the evaluators measure, `truth` tells a test what a reader must find. From
+there on, all goes the way of real answers.
 """
 
 from core.demo.arrivals import Kind
-from core.demo.evaluators import Evaluator
+from core.demo.declared import evaluators_of
 from core.demo.fleet import demo_changes
 from core.demo.langfuse import demo_langfuse, demo_requests
+from core.demo.quality import Evaluator
 from core.demo.source import HISTORY_S, demo_source, fleet_epoch, is_over
 from core.demo.truth import known_requests, known_scores
 
@@ -27,6 +29,7 @@ __all__ = [
     "demo_langfuse",
     "demo_requests",
     "demo_source",
+    "evaluators_of",
     "fleet_epoch",
     "is_over",
     "known_requests",

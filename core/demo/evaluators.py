@@ -1,60 +1,45 @@
 """Scores of the simulated requests, from evaluators whose truth is known.
 
-How often an answer passes depends on its session and, for one evaluator, on its
-arm; never on what was cached. Kept as numbers; `score_rows` makes their JSON.
+Who is scored, when, and what comes out; how good the answers are is in `quality`.
+Kept as numbers; `score_rows` makes their JSON.
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
 from core.demo.arrivals import Kind
 from core.demo.fleet import CYCLE_S, MINUTE_S
 from core.demo.identity import Identity
-from core.demo.people import in_arm_b, named, task_types
+from core.demo.people import TASK_TYPES, in_arm_b, named, tasks
+from core.demo.quality import (
+    JUDGE_ERRORS,
+    JUDGE_FAILING,
+    JUDGE_PASS_AT,
+    JUDGE_PASSING,
+    JUDGE_REPEATED,
+    JUDGE_SENSITIVITY,
+    JUDGE_SPECIFICITY,
+    MISSING_SHARE,
+    REVIEWED_SHARE,
+    Cells,
+    Evaluator,
+    chances,
+    judge_inclusion,
+    meant_for,
+)
 from core.demo.shelf import Records
 from core.domain.records import Bools, Floats, Ints
 
-ANSWER_PRESENT_RATE = 0.985
-CONTAINS_EXPECTED_RATE = {"A": 0.86, "B": 0.845}
-SESSION_OK_RATE = 0.91
-TRACE_FORMAT_OK_RATE = 0.97
-JUDGE_MEAN = {"2": 0.74, "3": 0.77}
-"""Mean of the judge's values, by its version."""
 JUDGE_SWITCH_S = CYCLE_S + 75 * MINUTE_S
 """When the judge's version 3 takes over, seconds since the epoch."""
-JUDGE_INCLUSION = 0.2
-"""Probability that a session is judged."""
-JUDGE_REPEATED = 0.1
-JUDGE_ERRORS = 0.02
-JUDGE_PRECISION = 12.0
-"""Of the beta law of the judge's values: larger is narrower."""
-SESSION_SWING = {"contains_expected": 0.09, "judge_helpfulness": 0.08}
-"""How far a session lies above or below the mean; half of them do each."""
 SENT_AFTER_S = (6.0, 594.0)
 STORED_AFTER_MS = 6_000
 """A score can be read so long after its own time."""
 
-
-class Evaluator(IntEnum):
-    """Who scores; the names are those of the scores."""
-
-    ANSWER_PRESENT = 0
-    JUDGE_HELPFULNESS = 1
-    CONTAINS_EXPECTED = 2
-    SESSION_OK = 3
-    TRACE_FORMAT_OK = 4
-
-    @property
-    def score_name(self) -> str:
-        """Name of its scores."""
-        return self.name.lower()
-
-
 SCORE = np.dtype(
     [
-        *(("time", "i8"), ("key", "u8"), ("value", "f8"), ("about", "u8")),
+        *(("time", "i8"), ("key", "u8"), ("value", "f8"), ("about", "u8"), ("inclusion", "f8")),
         *(
             ("trace", "i4"),
             ("session", "i4"),
@@ -64,9 +49,12 @@ SCORE = np.dtype(
         ),
     ]
 )
-"""`about` is the key of an observation, `repeat` -1 where nothing was repeated."""
+"""`about` is the key of an observation, `repeat` -1 where nothing was repeated, and
+`inclusion` NaN where nothing was sampled."""
 
 REPEATS = 2
+_JUDGED = np.array([judge_inclusion(task) for task in TASK_TYPES])
+_EXPECTED = meant_for(Evaluator.CONTAINS_EXPECTED)
 
 
 @dataclass(frozen=True)
@@ -76,6 +64,7 @@ class Verdicts:
     evaluator: Evaluator
     rows: Records
     value: Floats
+    inclusion: Floats | None = None
     repeat: int = -1
     error: Bools | None = None
 
@@ -85,21 +74,16 @@ def scores(
 ) -> Records:
     """Score a cycle's requests."""
     answers = requests[requests["kind"] < Kind.FAILED]
+    expected = answers["last"] & _EXPECTED[_tasks(answers, identity)]
+    subjects = {
+        Evaluator.ANSWER_PRESENT: _reached(answers, rng),
+        Evaluator.CONTAINS_EXPECTED: _reached(answers[expected], rng),
+        Evaluator.SESSION_OK: answers[answers["over"] & named(identity, answers["session"])],
+        Evaluator.TRACE_FORMAT_OK: answers[answers["rooted"] & answers["last"]],
+    }
     verdicts = [
-        _passed(Evaluator.ANSWER_PRESENT, answers, ANSWER_PRESENT_RATE, rng),
-        _contains_expected(answers, identity, rng),
-        _passed(
-            Evaluator.SESSION_OK,
-            answers[answers["over"] & named(identity, answers["session"])],
-            SESSION_OK_RATE,
-            rng,
-        ),
-        _passed(
-            Evaluator.TRACE_FORMAT_OK,
-            answers[answers["rooted"] & answers["last"]],
-            TRACE_FORMAT_OK_RATE,
-            rng,
-        ),
+        Verdicts(evaluator, rows, _passes(evaluator, rows, identity, rng))
+        for evaluator, rows in subjects.items()
     ]
     made = [_dated(one, identity, rng) for one in verdicts]
     return np.concatenate([*made, *_judged(answers, identity, epoch, rng)])
@@ -107,8 +91,7 @@ def scores(
 
 def judge_versions(time_ms: Ints, epoch: float) -> list[str]:
     """Which version of the judge speaks at each time."""
-    later = time_ms >= (epoch + JUDGE_SWITCH_S) * 1000
-    return ["3" if one else "2" for one in later.tolist()]
+    return ["3" if one else "2" for one in _later(time_ms, epoch).tolist()]
 
 
 def stored(records: Records, now: float) -> Bools:
@@ -117,52 +100,75 @@ def stored(records: Records, now: float) -> Bools:
     return readable
 
 
-def _passed(
-    evaluator: Evaluator, rows: Records, rate: Floats | float, rng: np.random.Generator
-) -> Verdicts:
-    return Verdicts(evaluator, rows, (rng.random(rows.size) < rate).astype(float))
+def _later(time_ms: Ints, epoch: float) -> Bools:
+    later: Bools = time_ms >= (epoch + JUDGE_SWITCH_S) * 1000
+    return later
 
 
-def _contains_expected(answers: Records, identity: Identity, rng: np.random.Generator) -> Verdicts:
-    asked = np.array(task_types(identity, answers["session"], answers["place"])) == "qa"
-    rows = answers[asked & answers["last"]]
-    rate = np.where(
-        in_arm_b(identity, rows["session"]),
-        CONTAINS_EXPECTED_RATE["B"],
-        CONTAINS_EXPECTED_RATE["A"],
-    )
-    rate = rate + _swing(Evaluator.CONTAINS_EXPECTED, rows, identity)
-    return _passed(Evaluator.CONTAINS_EXPECTED, rows, rate, rng)
+def _tasks(rows: Records, identity: Identity) -> Ints:
+    return tasks(identity, rows["session"], rows["place"])
+
+
+def _reached(rows: Records, rng: np.random.Generator) -> Records:
+    """Rows that an automatic evaluator came to; the others are missing."""
+    return rows[rng.random(rows.size) >= MISSING_SHARE]
+
+
+def _passes(
+    evaluator: Evaluator, rows: Records, identity: Identity, rng: np.random.Generator
+) -> Floats:
+    """Draw who passes, with the chance of the kind of answer and of its session."""
+    session = rows["session"]
+    cells = Cells(_tasks(rows, identity), rows["turn"] == 0, in_arm_b(identity, session))
+    luck = identity.fractions(evaluator.score_name, session)
+    return (rng.random(rows.size) < chances(evaluator, cells, luck)).astype(float)
 
 
 def _judged(
     answers: Records, identity: Identity, epoch: float, rng: np.random.Generator
 ) -> list[Records]:
-    """Judge the last answers of the turns of sampled sessions, some of them twice."""
-    sampled = identity.fractions("judged", answers["session"]) < JUDGE_INCLUSION
-    rows = answers[sampled & answers["last"]]
+    """Judge the last answers of the turns of sampled sessions, and let people review some.
+
+    Some are judged twice. A person's word is what the judge is right or wrong about.
+    """
+    inclusion = _JUDGED[_tasks(answers, identity)]
+    sampled = identity.fractions("judged", answers["session"]) < inclusion
+    rows = _reached(answers[sampled & answers["last"]], rng)
+    inclusion = _JUDGED[_tasks(rows, identity)]
+    helpful = _passes(Evaluator.HUMAN_REVIEW, rows, identity, rng)
     twice = rng.random(rows.size) < JUDGE_REPEATED
-    parts = [(rows[~twice], -1), *((rows[twice], repeat) for repeat in range(REPEATS))]
-    return [_judge(part, repeat, identity, epoch, rng) for part, repeat in parts]
+    reviewed = rng.random(rows.size) < REVIEWED_SHARE
+    review = Verdicts(
+        Evaluator.HUMAN_REVIEW,
+        rows[reviewed],
+        helpful[reviewed],
+        inclusion[reviewed] * REVIEWED_SHARE,
+    )
+    made = [_dated(review, identity, rng)]
+    for repeat, these in ((-1, ~twice), *((repeat, twice) for repeat in range(REPEATS))):
+        error = rng.random(int(these.sum())) < JUDGE_ERRORS
+        blank = Verdicts(
+            *(Evaluator.JUDGE_HELPFULNESS, rows[these], helpful[these], inclusion[these]),
+            repeat=repeat,
+            error=error,
+        )
+        made.append(_judge(_dated(blank, identity, rng), epoch, rng))
+    return made
 
 
-def _judge(
-    rows: Records, repeat: int, identity: Identity, epoch: float, rng: np.random.Generator
-) -> Records:
-    error = rng.random(rows.size) < JUDGE_ERRORS
-    blank = Verdicts(Evaluator.JUDGE_HELPFULNESS, rows, np.zeros(rows.size), repeat, error)
-    judged = _dated(blank, identity, rng)
-    mean = np.array([JUDGE_MEAN[one] for one in judge_versions(judged["time"], epoch)])
-    mean = mean + _swing(Evaluator.JUDGE_HELPFULNESS, rows, identity)
-    value = rng.beta(mean * JUDGE_PRECISION, (1 - mean) * JUDGE_PRECISION)
-    judged["value"] = np.where(error, 0.0, np.round(value, 3))
-    return judged
+def _judge(scored: Records, epoch: float, rng: np.random.Generator) -> Records:
+    """Put the judge's values where the truth stood; beside an error there is none."""
+    later, helpful, size = _later(scored["time"], epoch), scored["value"] > 0, scored.size
+    right, alarm = (np.where(later, of["3"], of["2"]) for of in (JUDGE_SENSITIVITY, _FALSE_ALARMS))
+    passed = rng.random(size) < np.where(helpful, right, alarm)
+    above = JUDGE_PASS_AT + (1 - JUDGE_PASS_AT) * rng.beta(*JUDGE_PASSING, size)
+    below = JUDGE_PASS_AT * rng.beta(*JUDGE_FAILING, size)
+    value = np.floor(1000 * np.where(passed, above, below)) / 1000  # rounded, never over the bar
+    scored["value"] = np.where(scored["error"], 0.0, value)
+    return scored
 
 
-def _swing(evaluator: Evaluator, rows: Records, identity: Identity) -> Floats:
-    name = evaluator.score_name
-    better = identity.fractions(name, rows["session"]) < 0.5  # half of the sessions
-    return np.where(better, 1.0, -1.0) * SESSION_SWING[name]
+_FALSE_ALARMS = {version: 1 - right for version, right in JUDGE_SPECIFICITY.items()}
 
 
 def _dated(verdicts: Verdicts, identity: Identity, rng: np.random.Generator) -> Records:
@@ -176,6 +182,7 @@ def _dated(verdicts: Verdicts, identity: Identity, rng: np.random.Generator) -> 
     made["evaluator"], made["repeat"] = verdicts.evaluator, verdicts.repeat
     made["about"], made["value"] = rows["key"], verdicts.value
     made["trace"], made["session"] = rows["trace"], rows["session"]
+    made["inclusion"] = np.nan if verdicts.inclusion is None else verdicts.inclusion
     if verdicts.error is not None:
         made["error"] = verdicts.error
     return made

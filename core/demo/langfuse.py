@@ -15,7 +15,6 @@ from pydantic import SecretStr
 from core.config import Settings
 from core.demo import asked
 from core.demo.asked import EARLIEST, LATEST, RefusedError
-from core.demo.evaluators import Evaluator
 from core.demo.evaluators import stored as score_stored
 from core.demo.gateway import Gateway, gateway_of, stored
 from core.demo.identity import hexes
@@ -27,6 +26,7 @@ from core.demo.observations import (
     observation_rows,
     trace_ids,
 )
+from core.demo.quality import Evaluator
 from core.demo.scores import of_traces, score_rows
 from core.demo.selection import Selection, same_key
 from core.demo.shelf import Records

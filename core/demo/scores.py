@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from core.demo.evaluators import JUDGE_INCLUSION, Evaluator, judge_versions
+from core.demo.evaluators import judge_versions
 from core.demo.identity import Identity, hexes
 from core.demo.observations import ENVIRONMENT, PROJECT, iso, session_ids, trace_ids
+from core.demo.quality import Evaluator
 from core.demo.shelf import Records
 
 SOURCES = {
@@ -15,8 +16,11 @@ SOURCES = {
     Evaluator.CONTAINS_EXPECTED: "API",
     Evaluator.SESSION_OK: "ANNOTATION",
     Evaluator.TRACE_FORMAT_OK: "EVAL",
+    Evaluator.HUMAN_REVIEW: "ANNOTATION",
 }
-JUDGE = "judge-small"
+JUDGE, REVIEWERS = "judge-small", "reviewers"
+GUIDE = "guide-1"
+"""Version of what the reviewers go by."""
 _CREATED_MS, _UPDATED_MS = 1_000, 5_400
 _SERVERS_TIME = ("timestamp", "createdAt", "updatedAt")
 
@@ -32,7 +36,7 @@ def score_rows(
         trace_ids(identity, records["trace"]),
         session_ids(identity, records["session"]),
     )
-    names = ("key", "evaluator", "value", "repeat", "error")
+    names = ("key", "evaluator", "value", "repeat", "error", "inclusion")
     numbers = zip(*(records[name].tolist() for name in names), strict=True)
     versions = judge_versions(records["time"], epoch)
     wanted = frozenset(groups)
@@ -49,13 +53,13 @@ def score_rows(
 
 
 def _row(
-    numbers: tuple[int, int, float, int, bool],
+    numbers: tuple[int, int, float, int, bool, float],
     times: dict[str, str],
     about: tuple[str, str, str],
     version: str,
     groups: frozenset[str],
 ) -> dict[str, object]:
-    key, number, value, repeat, error = numbers
+    key, number, value, repeat, error, inclusion = numbers
     evaluator = Evaluator(number)
     judged = evaluator is Evaluator.JUDGE_HELPFULNESS
     row: dict[str, object] = {
@@ -67,7 +71,11 @@ def _row(
         "environment": ENVIRONMENT,
     }
     if "details" in groups:
-        told = _metadata(version, repeat=repeat, error=error) if judged else {}
+        told: dict[str, object] = {}
+        if judged:
+            told = _judge_metadata(version, inclusion, repeat=repeat, error=error)
+        elif evaluator is Evaluator.HUMAN_REVIEW:
+            told = _metadata(REVIEWERS, GUIDE, inclusion)
         row |= {"comment": None, "configId": None, "metadata": told}
     if "annotation" in groups:
         row |= {"authorUserId": None, "queueId": None}
@@ -77,13 +85,20 @@ def _row(
     return {**row, "dataType": "NUMERIC" if judged else "BOOLEAN", "value": shown}
 
 
-def _metadata(version: str, *, repeat: int, error: bool) -> dict[str, object]:
-    """Return what the judge says of itself; a value beside an error means nothing."""
-    told: dict[str, object] = {
-        "evaluator": JUDGE,
+def _metadata(who: str, version: str, inclusion: float) -> dict[str, object]:
+    """Return what an evaluator that samples says of itself."""
+    return {
+        "evaluator": who,
         "evaluator_version": version,
-        "inclusion_probability": JUDGE_INCLUSION,
+        "inclusion_probability": round(inclusion, 6),
     }
+
+
+def _judge_metadata(
+    version: str, inclusion: float, *, repeat: int, error: bool
+) -> dict[str, object]:
+    """Return the same of the judge; a value beside an error means nothing."""
+    told = _metadata(JUDGE, version, inclusion)
     if repeat >= 0:
         told["repeat"] = repeat
     if error:

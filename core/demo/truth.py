@@ -6,9 +6,9 @@ import numpy as np
 
 from core.config import Settings
 from core.demo.arrivals import Kind
-from core.demo.evaluators import Evaluator
 from core.demo.evaluators import stored as score_stored
 from core.demo.gateway import KnownSum, gateway_of
+from core.demo.quality import Evaluator
 from core.demo.source import fleet_epoch
 
 

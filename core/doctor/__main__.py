@@ -6,7 +6,7 @@ import time
 
 from core.cache.inbox import Inbox
 from core.config import Settings, load_settings
-from core.demo import demo_langfuse, demo_source
+from core.demo import demo_langfuse, demo_source, evaluators_of
 from core.doctor import MOST_S, Finding, examine, write_findings
 from core.doctor.harmless import Harmless
 from core.doctor.report import COULD_NOT_RUN, as_json, as_text, exit_status
@@ -55,6 +55,7 @@ def _examined(settings: Settings, now: float) -> list[Finding]:
     try:
         if settings.demo:
             prometheus, langfuse = demo_source(settings), demo_langfuse(settings)
+            settings = settings.model_copy(update={"evaluators": evaluators_of(settings)})
         if settings.prometheus_url is not None:
             prometheus = PrometheusSource(settings)
         if settings.langfuse_address is not None:

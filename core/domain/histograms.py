@@ -1,5 +1,6 @@
 """Histograms: cumulative buckets to increments, quantiles as bucket intervals."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -104,3 +105,49 @@ def quantile_bounds(buckets: Sequence[tuple[float, float]], q: float) -> Quantil
     return QuantileBounds(
         lower, upper, lower + (upper - lower) * (rank - below[at]) / counts[at], censored=False
     )
+
+
+@dataclass(frozen=True)
+class ShareBounds:
+    """Share of observations up to a threshold, as far as buckets tell it.
+
+    `lower` and `upper` meet at a bucket edge; `estimate` is linear between them, None above
+    the largest finite edge and below the smallest value a bucket can hold.
+    """
+
+    lower: float
+    upper: float
+    estimate: float | None
+
+
+def share_below(buckets: Sequence[tuple[float, float]], threshold: float) -> ShareBounds | None:
+    """Share of observations up to a threshold.
+
+    Parameters
+    ----------
+    buckets : sequence of (upper edge, observations in this bucket alone)
+        Rising edges, the last one inf.
+    threshold : float
+        Finite.
+
+    Unknown when
+    ------------
+    As in `quantile_bounds`.
+
+    >>> share_below([(1, 10), (2, 20), (5, 40), (10, 25), (inf, 5)], 10)
+    ShareBounds(lower=0.95, upper=0.95, estimate=0.95)
+    """
+    counts = [count for _, count in buckets]
+    if len(buckets) < 2 or min(counts) < 0 or sum(counts) <= 0:
+        return None
+    edges = [edge for edge, _ in buckets]
+    below = [count / sum(counts) for count in (0.0, *accumulate(counts))]
+    at = bisect_left(edges, threshold)
+    lower, upper = below[at], below[at + 1]
+    if edges[at] == threshold:
+        return ShareBounds(upper, upper, upper)
+    start = edges[at - 1] if at else min(0.0, edges[0])
+    if edges[at] == inf or threshold < start:
+        return ShareBounds(lower, upper, None)
+    part = (threshold - start) / (edges[at] - start)
+    return ShareBounds(lower, upper, lower + (upper - lower) * part)

@@ -99,3 +99,49 @@ def sampled_bounds(
     if ranks.upper is not None:
         upper = buckets[bisect_left(up_to, ranks.upper)][0]
     return lower, upper
+
+
+@dataclass(frozen=True)
+class SampledCount:
+    """How many of the events a random sample holds.
+
+    `lower` and `upper` hold the count with a probability of `LEVEL` or more; `none` is the
+    probability that the sample holds none.
+    """
+
+    expected: float
+    sd: float
+    lower: int
+    upper: int
+    none: float
+
+
+def sampled_count(events: int, rate: float | None) -> SampledCount | None:
+    """What a sample at a known rate can be expected to hold.
+
+    Parameters
+    ----------
+    events : int
+        Events that each were sampled or not.
+    rate : float or None
+        Probability of each to be sampled.
+
+    Unknown when
+    ------------
+    The rate is not known or no probability (None).
+
+    Source
+    ------
+    The binomial distribution; events that go together make the spread larger.
+
+    >>> sampled_count(200, 0.01)
+    SampledCount(expected=2.0, sd=1.407..., lower=0, upper=5, none=0.133...)
+    """
+    if rate is None or not 0 < rate <= 1:
+        return None
+    tail = (1 - LEVEL) / 2
+    lower, upper = (
+        bisect_left(range(events), q, key=lambda k: bdtr(k, events, rate)) for q in (tail, 1 - tail)
+    )
+    sd = (events * rate * (1 - rate)) ** 0.5
+    return SampledCount(events * rate, sd, lower, upper, (1 - rate) ** events)

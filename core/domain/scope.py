@@ -115,8 +115,11 @@ class Scope:
 
 LABELS = ("cluster", "namespace", "model", "pod", "engine")
 URL_NAMES = (*LABELS, "arm", "range", "from", "to", "compare")
-PAGE_NAMES = ("id",)
-"""URL parameters of a single page: no part of the scope, kept when the scope changes."""
+PAGE_NAMES = (
+    *("id", "score", "estimand", "by", "across", "new", "base"),
+    *("task", "template", "input", "turn", "experiment"),
+)
+"""URL parameters of single pages: no part of the scope, kept when the scope changes."""
 
 
 def _snapped(start: float, end: float, cell_s: int) -> Window:

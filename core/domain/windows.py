@@ -25,6 +25,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import expm1
+from typing import NamedTuple
 
 from core.domain.counters import GAP_INTERVALS, JITTER
 
@@ -311,3 +313,60 @@ def is_retrospective(
     """
     touched = touching(windows, start, end, tolerance=tolerance)
     return end is not None and any(one.end > end for one in touched)
+
+
+class EventsInOverlap(NamedTuple):
+    """What the windows of known increase say about the time of a request.
+
+    Parameters
+    ----------
+    covered_share : float
+        Share of the widened request that lies in windows of known increase.
+    expected : float
+        Events expected in that share at least, at an even rate inside each window.
+    any_probability : float
+        Probability of one event or more, if they come at random at that rate.
+    """
+
+    covered_share: float
+    expected: float
+    any_probability: float
+
+
+def events_in_overlap(
+    increases: Iterable[tuple[PreemptWindow, float | None]],
+    start: float,
+    end: float,
+    *,
+    tolerance: float = 0.0,
+) -> EventsInOverlap | None:
+    """Events of the engine while a request ran: a magnitude, never a count of the request's.
+
+    Parameters
+    ----------
+    increases : iterable of (PreemptWindow, float or None)
+        Windows of one engine, none over another, and the events in each; None: not known,
+        and then that time is not covered.
+    tolerance : float
+        Seconds by which the request is widened on both sides.
+
+    Unknown when
+    ------------
+    The widened request has no length (None). Where `covered_share` is below 1 the numbers
+    are at least what happened.
+
+    >>> window = PreemptWindow(0, 60, Preempt.ONE)
+    >>> events_in_overlap([(window, 3.0)], 50.0, 70.0)
+    EventsInOverlap(covered_share=0.5, expected=0.5, any_probability=0.393...)
+    """
+    low, high = start - tolerance, end + tolerance
+    if not high > low:
+        return None
+    shared = [
+        (max(0.0, min(high, one.end) - max(low, one.start)), events / (one.end - one.start))
+        for one, events in increases
+        if events is not None
+    ]
+    expected = sum(seconds * rate for seconds, rate in shared)
+    covered = sum(seconds for seconds, _ in shared) / (high - low)
+    return EventsInOverlap(covered, expected, -expm1(-expected))

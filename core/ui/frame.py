@@ -1,7 +1,7 @@
 """The frame of every page: errors, banner, scope bar, freshness, notices, charts."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -59,7 +59,7 @@ def frame() -> None:
         scope_bar()
 
 
-def view(build: Build[View], *about: str | int) -> View:
+def view(build: Build[View], *about: Hashable) -> View:
     """The view of a page for the scope in the URL, and for what else the page is about.
 
     `build` is called with the store, the scope, the time, and `about`. Built once for
@@ -68,7 +68,13 @@ def view(build: Build[View], *about: str | int) -> View:
     tick = time.time() // TICK_S * TICK_S
     version = runtime.running().store.version
     built: View = _view(
-        f"{build.__module__}.{build.__name__}", current_scope(), version, tick, about, build
+        f"{build.__module__}.{build.__name__}",
+        current_scope(),
+        version,
+        tick,
+        hash(about),
+        build,
+        about,
     )
     return built
 
@@ -79,10 +85,11 @@ def _view(
     scope: Scope,
     version: int,  # noqa: ARG001 - a key
     tick: float,
-    about: tuple[str | int, ...],
+    key: int,  # noqa: ARG001 - a key
     _build: Build[Any],
+    _about: tuple[Hashable, ...],
 ) -> Any:
-    return _build(runtime.running().store, scope, tick, *about)
+    return _build(runtime.running().store, scope, tick, *_about)
 
 
 def window_length() -> int:
@@ -141,6 +148,11 @@ def nothing_to_show(fleet: Fleet) -> bool:
     else:
         st.info(say("notice.empty") if never else say("notice.empty_scope"))
     return True
+
+
+def info(text: str) -> None:
+    """Why a page is empty, and what to do."""
+    st.info(plain(text))
 
 
 def heading(title: str, *metrics: str) -> None:

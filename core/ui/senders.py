@@ -4,6 +4,7 @@ import streamlit as st
 
 from core import format as fmt
 from core import runtime
+from core.demo import evaluators_of
 from core.messages import say
 from core.ui.frame import time_axis
 from core.ui.lookup import request_link
@@ -89,7 +90,7 @@ def evaluators_table(view: DataHealthView) -> None:
 
 
 def _evaluator(row: EvaluatorRow) -> list[Cell]:
-    configured = {one.score for one in runtime.running().settings.evaluators}
+    configured = {one.score for one in evaluators_of(runtime.running().settings)}
     return [
         row.name,
         say(f"level.{row.level}"),

@@ -16,7 +16,7 @@ from core.collect.requests.follow import LangfuseCollector
 from core.collect.requests.scan import RequestState
 from core.collect.state import State, StateFile
 from core.config import Settings
-from core.demo import HISTORY_S, demo_langfuse, demo_source, fleet_epoch
+from core.demo import HISTORY_S, demo_langfuse, demo_source, evaluators_of, fleet_epoch
 from core.domain.records import stable_id
 from core.domain.scope import iso_minute
 
@@ -70,7 +70,7 @@ def fill_from_demo(folder: Path, *, now: float) -> Filled:
     while collector.step():
         pass
     requests = LangfuseCollector(
-        settings,
+        settings.model_copy(update={"evaluators": evaluators_of(settings)}),
         demo_langfuse(settings, clock=lambda: now),
         inbox,
         StateFile(settings.home / "collectors" / "langfuse.state", RequestState),

@@ -52,6 +52,22 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     "engine_id": 1,
     "window_at": 0,
     "window_end": 300,
+    **dict.fromkeys(("by", "across"), "cached_ratio"),
+    **dict.fromkeys(("score", "evaluator", "reference_score", "reference_evaluator"), "x"),
+    **dict.fromkeys(("evaluator_version", "reference_version", "by_value", "across_value")),
+    **dict.fromkeys(("data_type", "reference_type"), "BOOLEAN"),
+    **dict.fromkeys(("pass_at", "reference_pass_at", "task_types")),
+    **{key: ["good"] for key in ("pass_labels", "reference_labels")},
+    **dict.fromkeys(("sampled", "last_of_turn", "alone"), False),
+    **{key: [1.0, 2.0] for key in ("idle_edges", "input_edges", "turn_edges", "load_edges")},
+    "block_s": 900,
+    "factor": "cached_ratio",
+    **dict.fromkeys(
+        (
+            *("only_task_type", "only_template_version"),
+            *("only_input_length", "only_turn_position"),
+        )
+    ),
     **dict.fromkeys(
         ("id", "logical_id", "observation_id", "session_id", "trace_id", "turn_id"), "x"
     ),

@@ -1,0 +1,182 @@
+"""Requests by group and session: what the Quality page and the gate are computed from.
+
+SQL gives additive sums per session and pair of groups; here they become counts and
+`ClusterSums` of any choice of groups. A request is counted once, by its status; a request
+without a session is counted and is in no interval.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+
+from core.domain.records import Bools, Floats, Ints
+from core.domain.statistics.evaluation_counts import EvaluationCounts
+from core.domain.statistics.sums import ClusterSums
+
+
+class Estimand(StrEnum):
+    """What is estimated of a group; each is another question."""
+
+    CONTENT = "content"
+    """Pass rate of complete answers: conditioned on completion."""
+    COMPOSITE = "composite"
+    """Complete and passed: an incomplete answer counts as a fail."""
+    MEAN = "mean"
+    """Mean score of complete answers."""
+
+
+class Dimension(StrEnum):
+    """What requests can be grouped by."""
+
+    CACHED_RATIO = "cached_ratio"
+    IDLE_GAP = "idle_gap"
+    PREEMPT_WINDOW = "preempt_window"
+    ARM = "arm"
+    MODEL = "model"
+    NAMESPACE = "namespace"
+    CLUSTER = "cluster"
+    TASK_TYPE = "task_type"
+    TEMPLATE_VERSION = "template_version"
+    INPUT_LENGTH = "input_length"
+    TURN_POSITION = "turn_position"
+    TIME = "time"
+    LOAD = "load"
+    NOTHING = "nothing"
+
+
+CONFOUNDERS = (
+    Dimension.TASK_TYPE,
+    Dimension.MODEL,
+    Dimension.TEMPLATE_VERSION,
+    Dimension.INPUT_LENGTH,
+    Dimension.TURN_POSITION,
+    Dimension.TIME,
+    Dimension.LOAD,
+)
+"""What a comparison may be standardised over: nothing that a caching lever changes itself."""
+
+COUNTED = (
+    "requests", "incomplete", "scored", "weightless", "errors", "missing", "not_sampled",
+    "conflicts", "scored_incomplete", "cached_known", "exact_one",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Requests of a group by status, and how many of them have no session."""
+
+    counts: EvaluationCounts
+    sessions: int
+    sessionless: int
+    weightless: int
+    conflicts: int
+    scored_incomplete: int
+    exact_one: int
+    cached_known: int
+    cached_tokens: int | None
+    """None where no request of the group knows its cached tokens."""
+
+    @property
+    def requests(self) -> int:
+        """Requests the evaluator is meant for."""
+        return self.counts.eligible
+
+
+@dataclass(frozen=True)
+class SessionSums:
+    """Sums per session and pair of groups, one place per row.
+
+    Parameters
+    ----------
+    by, across : int array, shape (R,)
+        Groups in two dimensions, as places of `by_names` and `across_names`.
+    session : int array, shape (R,)
+        Sessions counted from 0; -1 for requests without one.
+    columns : mapping of float arrays, shape (R,)
+        Additive sums; NaN where a sum has nothing to add up.
+    """
+
+    by_names: tuple[str, ...]
+    across_names: tuple[str, ...]
+    by: Ints
+    across: Ints
+    session: Ints
+    columns: Mapping[str, Floats]
+
+    @cached_property
+    def sessions(self) -> int:
+        """Length of the axis of sessions that aligned sums share."""
+        return int(self.session.max(initial=-1)) + 1
+
+    @property
+    def everything(self) -> Bools:
+        """All rows."""
+        return np.ones(self.by.size, dtype=np.bool_)
+
+    def group(self, *, by: str | None = None, across: str | None = None) -> Bools:
+        """Rows of one group in either dimension or both."""
+        chosen = self.everything
+        if by is not None:
+            chosen &= self.by == self.by_names.index(by) if by in self.by_names else False
+        if across is not None:
+            here = across in self.across_names
+            chosen &= self.across == self.across_names.index(across) if here else False
+        return chosen
+
+    def known(self, estimand: Estimand) -> bool:
+        """Whether every scored request has what the estimand needs; some evaluators only rate."""
+        name = "value_known" if estimand is Estimand.MEAN else "pass_known"
+        return bool((self.columns[name] == self.columns["scored"]).all())
+
+    def tally(self, rows: Bools) -> Tally:
+        """Counts of some rows."""
+        n = {name: int(self.columns[name][rows].sum()) for name in COUNTED}
+        tokens = self.columns["cached_tokens"][rows]
+        known = tokens[~np.isnan(tokens)]
+        alone = rows & (self.session < 0)
+        return Tally(
+            counts=EvaluationCounts(
+                incomplete=n["incomplete"],
+                ok=n["scored"],
+                evaluator_error=n["errors"],
+                missing=n["missing"] + n["weightless"] + n["conflicts"],
+                not_sampled=n["not_sampled"],
+            ),
+            sessions=int(np.unique(self.session[rows & (self.session >= 0)]).size),
+            sessionless=int(self.columns["requests"][alone].sum()),
+            weightless=n["weightless"],
+            conflicts=n["conflicts"],
+            scored_incomplete=n["scored_incomplete"],
+            exact_one=n["exact_one"],
+            cached_known=n["cached_known"],
+            cached_tokens=int(known.sum()) if known.size else None,
+        )
+
+    def sums(self, estimand: Estimand, rows: Bools) -> ClusterSums:
+        """Sums per session of the scored requests of some rows, on the axis of all sessions."""
+        column = "values" if estimand is Estimand.MEAN else "passes"
+        scored = rows & (self.session >= 0) & (self.columns["scored"] > 0)
+        content = ClusterSums(
+            y=self._per_session(column, scored),
+            w=self._per_session("weight", scored),
+            s=self._per_session("squares", scored),
+            n=self._per_session("scored", scored).astype(np.int64),
+        )
+        if estimand is not Estimand.COMPOSITE:
+            return content
+        cut = self._per_session("incomplete", rows & (self.session >= 0))
+        return content + ClusterSums(np.zeros_like(cut), cut, cut, cut.astype(np.int64))
+
+    def incomplete(self, rows: Bools) -> ClusterSums:
+        """Sums per session of being incomplete: known for every request, weight 1."""
+        here = rows & (self.session >= 0)
+        every = self._per_session("requests", here)
+        cut = self._per_session("incomplete", here)
+        return ClusterSums(cut, every, every, every.astype(np.int64))
+
+    def _per_session(self, column: str, rows: Bools) -> Floats:
+        values = self.columns[column][rows]
+        return np.bincount(self.session[rows], values, self.sessions).astype(np.float64)

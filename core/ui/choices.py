@@ -1,0 +1,64 @@
+"""Choices of a single page, all of them in the URL: a link shows what its sender saw."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from core.messages import say
+from core.ui.style import plain
+
+ANY = ""
+
+
+def choice(
+    name: str,
+    label: str,
+    options: Sequence[str],
+    *,
+    words: Callable[[str], str],
+    default: str | None = None,
+    help_text: str | None = None,
+) -> str | None:
+    """A select box bound to one URL parameter; None without an option.
+
+    What the URL asks for and is not there is said, and the default taken.
+    """
+    if not options:
+        return None
+    usual = options[0] if default is None or default not in options else default
+    wanted = st.query_params.get(name, usual)
+    if wanted not in options:
+        st.warning(plain(say("choice.gone", name=label, value=wanted[:100])))
+    key = f"choice_{name}"
+    st.session_state[key] = wanted if wanted in options else usual
+    st.selectbox(
+        label,
+        list(options),
+        key=key,
+        format_func=words,
+        on_change=_chosen,
+        args=(name, usual),
+        help=help_text,
+    )
+    chosen: str = st.session_state[key]
+    return chosen
+
+
+def narrowed(
+    name: str, label: str, options: Sequence[str], *, words: Callable[[str], str]
+) -> str | None:
+    """A select box of values to narrow to; None for all of them."""
+
+    def said(option: str) -> str:
+        return say("scope.all") if option == ANY else words(option)
+
+    found = choice(name, label, [ANY, *options], words=said)
+    return None if found in (None, ANY) else found
+
+
+def _chosen(name: str, usual: str) -> None:
+    value = st.session_state[f"choice_{name}"]
+    if value == usual:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = value

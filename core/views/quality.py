@@ -1,0 +1,209 @@
+"""Quality: pass rates and scores by stratum, what they differ by, and who agrees with whom."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from core.cache.store import Row, Store
+from core.config import EvaluatorSettings
+from core.domain.observed import Observed, above_zero, below_zero
+from core.domain.quality import Dimension, Estimand, SessionSums
+from core.domain.scope import Scope
+from core.domain.windows import WINDOW_S
+from core.views.agreement import Agreement, agreements
+from core.views.coarse_scores import CoarseScore, coarse_scores
+from core.views.fleet import Fleet, load_fleet
+from core.views.quality_association import Factor, FactorAssociation, factor_association
+from core.views.quality_contrast import Contrast, contrast, usual_pair
+from core.views.quality_rows import QualityRow, quality_rows
+from core.views.quality_sums import (
+    Asked,
+    Series,
+    quality_params,
+    score_series,
+    session_sums,
+)
+from core.views.requests import request_params
+
+MOST_REQUESTS = 200
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the page was asked; None or a group that is not there: the usual one."""
+
+    series: str | None = None
+    estimand: Estimand = Estimand.CONTENT
+    by: Dimension = Dimension.CACHED_RATIO
+    across: Dimension = Dimension.TASK_TYPE
+    only: tuple[tuple[Dimension, str], ...] = ()
+    new: str | None = None
+    base: str | None = None
+    evaluators: tuple[EvaluatorSettings, ...] = ()
+    window_s: int = WINDOW_S
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The requests of one series: rows by group, and what they differ by."""
+
+    asked: Asked
+    estimand: Estimand
+    rows: tuple[QualityRow, ...]
+    total: QualityRow
+    contrast: Contrast | None
+    incomplete: Contrast | None
+    """The same two groups, by the rate of incomplete requests, which is known of all."""
+    association: FactorAssociation
+    observed: tuple[Observed, ...]
+
+
+@dataclass(frozen=True)
+class QualityView:
+    """Everything the Quality page shows, but for the requests of one cell."""
+
+    fleet: Fleet
+    requests_connected: bool
+    series: tuple[Series, ...]
+    task_types: tuple[str, ...]
+    template_versions: tuple[str, ...]
+    answer: Answer | None
+    coarse: tuple[CoarseScore, ...]
+    agreements: tuple[Agreement, ...]
+
+
+@dataclass(frozen=True)
+class CellRequests:
+    """Requests of one group; `found` counts those that are not shown too."""
+
+    found: int
+    requests: tuple[Row, ...] = field(default=())
+
+
+def build(store: Store, scope: Scope, now: float, question: Question) -> QualityView:
+    """Read the cache for one scope and question; `now` is seconds since the epoch."""
+    fleet = load_fleet(store, scope, now)
+    every = score_series(store, fleet.window, question.evaluators)
+    series = tuple(one for one in every if one.level == "observation")
+    params = request_params(scope, fleet.window)
+    choices = store.read("quality_choices", params)
+    chosen = chosen_series(series, question.series)
+    return QualityView(
+        fleet=fleet,
+        requests_connected=fleet.requests is not None,
+        series=series,
+        task_types=_known(row.task_type for row in choices),
+        template_versions=_known(row.template_version for row in choices),
+        answer=None if chosen is None else _answer(store, fleet, question, chosen),
+        coarse=coarse_scores(store, every, params),
+        agreements=agreements(store, params, series),
+    )
+
+
+def chosen_series(series: Sequence[Series], key: str | None) -> Series | None:
+    """The series of a key, else the one with most records that says pass or fail."""
+    named = next((one for one in series if one.key == key), None)
+    ordered = sorted(series, key=lambda one: (one.gradable, one.records), reverse=True)
+    return named if named is not None else next(iter(ordered), None)
+
+
+def possible_estimand(series: Series, wanted: Estimand) -> Estimand:
+    """The estimand asked for, or the one that this series allows."""
+    if not series.gradable:
+        return Estimand.MEAN
+    return Estimand.CONTENT if wanted is Estimand.MEAN and not series.rated else wanted
+
+
+def asked_of(question: Question, series: Series) -> Asked:
+    """The question to the cache: a table is not standardised over its own dimension."""
+    across = Dimension.NOTHING if question.across is question.by else question.across
+    return Asked(series, question.by, across, question.only, window_s=question.window_s)
+
+
+def cell_requests(
+    store: Store, scope: Scope, now: float, question: Question, value: str
+) -> CellRequests:
+    """The requests of one group of the table, those that failed first."""
+    fleet = load_fleet(store, scope, now)
+    series = score_series(store, fleet.window, question.evaluators)
+    chosen = chosen_series([s for s in series if s.level == "observation"], question.series)
+    if chosen is None:
+        return CellRequests(0)
+    params = quality_params(store, fleet, asked_of(question, chosen))
+    params |= {"by_value": value, "across_value": None, "most": MOST_REQUESTS}
+    rows = store.read("quality_requests", params)
+    return CellRequests(rows[0].found if rows else 0, tuple(rows))
+
+
+def _answer(store: Store, fleet: Fleet, question: Question, series: Series) -> Answer:
+    asked, estimand = asked_of(question, series), possible_estimand(series, question.estimand)
+    sums = session_sums(store, fleet, asked)
+    tally = sums.tally(sums.everything)
+    if tally.sessionless == tally.requests:
+        asked = replace(asked, alone=True)
+        sums = session_sums(store, fleet, asked)
+    rows, total = quality_rows(sums, asked, estimand)
+    found = _contrasts(question, asked, estimand, sums, rows)
+    factor = Factor.IDLE_GAP if question.by is Dimension.IDLE_GAP else Factor.CACHED_RATIO
+    association = factor_association(store, quality_params(store, fleet, asked), asked, factor)
+    return Answer(
+        asked=asked,
+        estimand=estimand,
+        rows=rows,
+        total=total,
+        contrast=found[0],
+        incomplete=found[1],
+        association=association,
+        observed=tuple(_observed(asked, *found, association)),
+    )
+
+
+def _contrasts(
+    question: Question,
+    asked: Asked,
+    estimand: Estimand,
+    sums: SessionSums,
+    rows: Sequence[QualityRow],
+) -> tuple[Contrast | None, Contrast | None]:
+    """The two groups that are compared, by their scores and by how many were incomplete."""
+    usual = usual_pair(asked.by, {row.value: row.tally.counts.ok for row in rows})
+    there = {row.value for row in rows}
+    new, base = (
+        wanted if wanted in there else None if usual is None else usual[place]
+        for place, wanted in enumerate((question.new, question.base))
+    )
+    if new is None or base is None or new == base:
+        return None, None
+    scores = contrast(
+        sums,
+        asked,
+        lambda chosen: sums.sums(estimand, chosen),
+        new=new,
+        base=base,
+        unbounded=estimand is Estimand.MEAN,
+    )
+    return scores, contrast(sums, asked, sums.incomplete, new=new, base=base)
+
+
+def _observed(
+    asked: Asked,
+    scores: Contrast | None,
+    incomplete: Contrast | None,
+    association: FactorAssociation,
+) -> Iterator[Observed]:
+    """Which of the guide's observations the intervals of this page show."""
+    overall = association.overall.interval
+    if association.factor is Factor.CACHED_RATIO and (below_zero(overall) or above_zero(overall)):
+        yield Observed.RATIO_WITH_SCORE
+    if scores is None or incomplete is None:
+        return
+    lower = below_zero(scores.crude.interval)
+    if asked.by is Dimension.IDLE_GAP and lower:
+        yield Observed.LONG_GAP_LOW_SCORE
+    if asked.by is Dimension.PREEMPT_WINDOW and (lower or above_zero(incomplete.crude.interval)):
+        yield Observed.PREEMPTION_WITH_WORSE
+    if asked.by is Dimension.ARM and lower:
+        yield Observed.ARM_LOWER
+
+
+def _known(values: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(sorted({value for value in values if value is not None}))

@@ -1,0 +1,258 @@
+-- name: score_series
+-- params: start timestamptz, end timestamptz
+-- returns: level text, name text, evaluator text, evaluator_version text, data_type text, source text, records count, errors count, sampled count, whole count, smallest_probability ratio, first_at s, last_at s
+-- metrics: evaluation_coverage
+-- One row per level, score, evaluator, version and data type with records of the window.
+-- sampled counts records with an inclusion probability, whole those where it is 1.
+select level, name, evaluator, evaluator_version, data_type, any_value(source) as source,
+       count(*) as records,
+       count(*) filter (where status = 'error') as errors,
+       count(inclusion_probability) as sampled,
+       count(*) filter (where inclusion_probability = 1) as whole,
+       min(inclusion_probability) as smallest_probability,
+       epoch(min(scored_at)) as first_at, epoch(max(scored_at)) as last_at
+from scores
+where deleted_at is null and scored_at >= $start and scored_at < $end
+group by level, name, evaluator, evaluator_version, data_type
+order by level, name, evaluator, evaluator_version, data_type
+
+-- name: quality_sums
+-- params: by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- returns: by_value text, across_value text, session key, requests requests, incomplete requests, scored requests, passes score, pass_known requests, values score, value_known requests, weight count, squares count, weightless requests, errors requests, missing requests, not_sampled requests, conflicts requests, scored_incomplete requests, cached_tokens tokens, cached_known requests, exact_one requests
+-- metrics: pass_rate, score_mean, incomplete_rate, evaluation_coverage, quality_difference
+-- One row per session and pair of groups: additive sums over the logical requests that an
+-- evaluator is meant for. passes and values are weighted sums over scored requests (complete,
+-- with a valid record and a known weight), weight and squares the sums of their weights and of
+-- the squares. weightless requests have a record without a known probability; scored_incomplete
+-- ones a score on an incomplete answer, which is in no other sum. session is null for requests
+-- without one, unless each of them is to stand alone.
+select by_value, across_value,
+       case when session_id is not null then hash(session_id)
+            when $alone then hash(observation_key, 'alone') end as session,
+       count(*) as requests,
+       count(*) filter (where status = 'incomplete') as incomplete,
+       count(*) filter (where status = 'ok') as scored,
+       sum(weight * passed) filter (where status = 'ok') as passes,
+       count(passed) filter (where status = 'ok') as pass_known,
+       sum(weight * value) filter (where status = 'ok') as values,
+       count(value) filter (where status = 'ok') as value_known,
+       sum(weight) filter (where status = 'ok') as weight,
+       sum(weight * weight) filter (where status = 'ok') as squares,
+       count(*) filter (where status = 'unknown_probability') as weightless,
+       count(*) filter (where status = 'evaluator_error') as errors,
+       count(*) filter (where status = 'missing') as missing,
+       count(*) filter (where status = 'not_sampled') as not_sampled,
+       count(*) filter (where status = 'conflict') as conflicts,
+       count(*) filter (where incomplete and has_score) as scored_incomplete,
+       (sum(cached_input) filter (where usage_status = 'measured'))::bigint as cached_tokens,
+       count(*) filter (where usage_status = 'measured') as cached_known,
+       count(*) filter (where exact_one) as exact_one
+from graded_requests(
+    $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
+    $sampled, $task_types, $last_of_turn, $start, $end, $idle_edges, $input_edges, $turn_edges,
+    $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
+    $tolerance, $longest
+)
+where ($cluster is null or cluster = $cluster)
+  and ($namespace is null or namespace = $namespace)
+  and ($model is null or model = $model)
+  and ($pod is null or pod = $pod)
+  and ($engine is null or engine = $engine)
+  and ($arm is null or arm = $arm)
+  and ($only_task_type is null or task_type = $only_task_type)
+  and ($only_template_version is null or template_version = $only_template_version)
+  and ($only_input_length is null or input_bin = $only_input_length)
+  and ($only_turn_position is null or turn_bin = $only_turn_position)
+group by by_value, across_value, session
+order by by_value, across_value, session
+
+-- name: quality_ranks
+-- params: factor varchar, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- returns: across_value text, session key, n requests, x ranks, y ranks, xx ranks, yy ranks, xy ranks
+-- metrics: rank_association
+-- One row per stratum and session: sums of the mid-ranks of a factor (cached ratio or idle gap)
+-- and of the score, of their squares and products. Ranks are among the scored requests of the
+-- stratum that know the factor; ties share the mean of their ranks.
+with r as (
+    select across_value,
+           case when session_id is not null then hash(session_id)
+                when $alone then hash(observation_key, 'alone') end as session,
+           case when $factor = 'idle_gap' then idle_gap_s
+                when usage_status = 'measured' and total_input > 0
+                then cached_input / total_input end as factor,
+           case when value is null then passed else value end as grade
+    from graded_requests(
+        $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
+        $sampled, $task_types, $last_of_turn, $start, $end, $idle_edges, $input_edges,
+        $turn_edges, $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals,
+        $read_to, $late, $tolerance, $longest
+    )
+    where status = 'ok'
+      and ($cluster is null or cluster = $cluster)
+      and ($namespace is null or namespace = $namespace)
+      and ($model is null or model = $model)
+      and ($pod is null or pod = $pod)
+      and ($engine is null or engine = $engine)
+      and ($arm is null or arm = $arm)
+      and ($only_task_type is null or task_type = $only_task_type)
+      and ($only_template_version is null or template_version = $only_template_version)
+      and ($only_input_length is null or input_bin = $only_input_length)
+      and ($only_turn_position is null or turn_bin = $only_turn_position)
+), ranked as (
+    select across_value, session,
+           rank() over (partition by across_value order by factor)
+               + (count(*) over (partition by across_value, factor) - 1) / 2 as x,
+           rank() over (partition by across_value order by grade)
+               + (count(*) over (partition by across_value, grade) - 1) / 2 as y
+    from r
+    where session is not null and factor is not null and grade is not null
+)
+select across_value, session, count(*) as n, sum(x) as x, sum(y) as y, sum(x * x) as xx,
+       sum(y * y) as yy, sum(x * y) as xy
+from ranked
+group by across_value, session
+order by across_value, session
+
+-- name: quality_requests
+-- params: by_value varchar, across_value varchar, most bigint, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- returns: observation_id text, session_id text, start_at s, model text, task_type text, template_version text, arm text, total_input tokens, cached_input tokens, state text, status text, passed score, value score, found requests
+-- metrics: pass_rate
+-- One row per logical request of a group: the newest of those that failed, then those without
+-- a score, then the rest; found counts all of them, those beyond `most` too.
+select observation_id, session_id, epoch(start_at) as start_at, model, task_type,
+       template_version, arm, total_input,
+       case when usage_status = 'measured' then cached_input end as cached_input,
+       state, status, passed, value, count(*) over () as found
+from graded_requests(
+    $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
+    $sampled, $task_types, $last_of_turn, $start, $end, $idle_edges, $input_edges, $turn_edges,
+    $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
+    $tolerance, $longest
+)
+where ($by_value is null or by_value = $by_value)
+  and ($across_value is null or across_value = $across_value)
+  and ($cluster is null or cluster = $cluster)
+  and ($namespace is null or namespace = $namespace)
+  and ($model is null or model = $model)
+  and ($pod is null or pod = $pod)
+  and ($engine is null or engine = $engine)
+  and ($arm is null or arm = $arm)
+  and ($only_task_type is null or task_type = $only_task_type)
+  and ($only_template_version is null or template_version = $only_template_version)
+  and ($only_input_length is null or input_bin = $only_input_length)
+  and ($only_turn_position is null or turn_bin = $only_turn_position)
+order by passed, start_at desc, observation_id
+limit $most
+
+-- name: coarse_scores
+-- params: start timestamptz, end timestamptz
+-- returns: level text, name text, evaluator text, evaluator_version text, data_type text, session key, scored count, errors count, weightless count, values score, weight count, squares count
+-- metrics: coarse_pass_rate
+-- One row per session and series of scores about whole turns (traces) and whole sessions: one
+-- record each, repeats averaged. They are never copied to the requests in them.
+with records as (
+    select s.level, s.name, s.evaluator, s.evaluator_version, s.data_type,
+           case when s.level = 'session' then s.session_id else s.trace_id end as subject,
+           avg(s.value) filter (where s.status = 'ok') as value,
+           min(s.inclusion_probability) filter (where s.status = 'ok') as probability,
+           count(s.inclusion_probability) > 0 as sampled
+    from scores s
+    where s.level in ('trace', 'session') and s.deleted_at is null
+      and s.scored_at >= $start and s.scored_at < $end
+    group by s.level, s.name, s.evaluator, s.evaluator_version, s.data_type, subject
+), placed as (
+    select r.*, case when r.level = 'session' then r.subject else t.session_id end as session_id,
+           case when r.sampled then 1 / r.probability else 1.0 end as weight
+    from records r
+    left join (
+        select trace_id, any_value(session_id) as session_id
+        from observations
+        where start_at >= $start - interval '1 day' and start_at < $end
+        group by trace_id
+    ) t on t.trace_id = r.subject and r.level = 'trace'
+)
+select level, name, evaluator, evaluator_version, data_type,
+       case when session_id is not null then hash(session_id) end as session,
+       count(value) filter (where weight is not null) as scored,
+       count(*) filter (where value is null) as errors,
+       count(value) filter (where weight is null) as weightless,
+       sum(weight * value) as values,
+       sum(weight) filter (where value is not null) as weight,
+       sum(weight * weight) filter (where value is not null) as squares
+from placed
+group by level, name, evaluator, evaluator_version, data_type, session
+order by level, name, evaluator, evaluator_version, data_type, session
+
+-- name: repeat_counts
+-- params: score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], start timestamptz, end timestamptz
+-- returns: session key, units requests, split requests, both_pass count, first_pass count, second_pass count, both_fail count
+-- metrics: repeat_agreement
+-- One row per session: requests that one evaluator and version judged more than once, those
+-- whose verdicts differ, and the first two verdicts of each against each other.
+with verdicts as (
+    select observation_id, trace_id, repeat,
+           case when data_type = 'BOOLEAN' then value
+                when data_type = 'NUMERIC' then (value >= $pass_at)::bigint
+                when data_type = 'CATEGORICAL' then list_contains($pass_labels, label)::bigint
+                end as passed,
+           row_number() over (
+               partition by observation_id, trace_id order by repeat, score_id
+           ) as n
+    from scores
+    where level = 'observation' and deleted_at is null and status = 'ok'
+      and scored_at >= $start and scored_at < $end and name = $score and evaluator = $evaluator
+      and evaluator_version is not distinct from $evaluator_version and data_type = $data_type
+), units as (
+    select v.observation_id, v.trace_id, count(distinct passed) > 1 as differs,
+           max(passed) filter (where n = 1) as one, max(passed) filter (where n = 2) as two
+    from verdicts v
+    where passed is not null
+    group by v.observation_id, v.trace_id
+    having count(*) > 1
+)
+select hash(r.session_id) as session, count(*) as units,
+       count(*) filter (where differs) as split,
+       count(*) filter (where one = 1 and two = 1) as both_pass,
+       count(*) filter (where one = 1 and two = 0) as first_pass,
+       count(*) filter (where one = 0 and two = 1) as second_pass,
+       count(*) filter (where one = 0 and two = 0) as both_fail
+from units u
+join requests r on r.observation_id = u.observation_id
+               and (u.trace_id is null or u.trace_id = r.trace_id)
+where r.session_id is not null
+group by session
+order by session
+
+-- name: agreement_counts
+-- params: score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], reference_score varchar, reference_evaluator varchar, reference_version varchar, reference_type varchar, reference_pass_at double, reference_labels varchar[], start timestamptz, end timestamptz
+-- returns: session key, both_pass count, only_evaluator count, only_reference count, both_fail count
+-- metrics: evaluator_agreement
+-- One row per session: requests that an evaluator and a reference (a human, a known answer, an
+-- execution) both graded, by their verdicts. A request whose repeats differ is on the side of
+-- the larger part; one that is split evenly is left out.
+select hash(r.session_id) as session,
+       count(*) filter (where e.passed > 0.5 and f.passed > 0.5) as both_pass,
+       count(*) filter (where e.passed > 0.5 and f.passed < 0.5) as only_evaluator,
+       count(*) filter (where e.passed < 0.5 and f.passed > 0.5) as only_reference,
+       count(*) filter (where e.passed < 0.5 and f.passed < 0.5) as both_fail
+from grades($score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels, $start) e
+join grades($reference_score, $reference_evaluator, $reference_version, $reference_type,
+            $reference_pass_at, $reference_labels, $start) f
+  on f.observation_id = e.observation_id and f.trace_id is not distinct from e.trace_id
+join requests r on r.observation_id = e.observation_id
+               and (e.trace_id is null or e.trace_id = r.trace_id)
+where not e.conflicts and not f.conflicts and e.passed <> 0.5 and f.passed <> 0.5
+  and r.session_id is not null and r.start_at >= $start and r.start_at < $end
+group by session
+order by session
+
+-- name: quality_choices
+-- params: start timestamptz, end timestamptz
+-- returns: task_type text, template_version text
+-- One row per task type and template version of requests that start in the window; null is not
+-- known.
+select task_type, template_version
+from requests
+where start_at >= $start and start_at < $end
+group by task_type, template_version
+order by task_type, template_version
