@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PORT ?= 8501
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check faults perf lock clean
+.PHONY: help setup run test check faults perf calibration lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,9 @@ perf: $(VENV)/.dev ## measure ingest and pages; prints ratios, minutes long
 	PYTHONPATH=. $(BIN)/python tests/perf/requests.py
 	PYTHONPATH=. $(BIN)/python tests/perf/quality.py
 	PYTHONPATH=. $(BIN)/python tests/perf/history.py
+
+calibration: $(VENV)/.dev ## check on simulated sessions that quality intervals hold, half a minute
+	PYTHONPATH=. $(BIN)/python tests/perf/calibration.py
 
 lock: $(VENV)/.dev ## renew requirements.txt and requirements-dev.txt from the .in files
 	$(BIN)/pip install --quiet uv

@@ -9,14 +9,8 @@ import pyarrow as pa
 from core.cache.store import Store
 from core.catalogue import kind_of
 from core.domain.records import Ints
-from core.domain.statistics.agreement import (
-    AgreementIntervals,
-    agreeing,
-    agreement_intervals,
-    cohen_kappa,
-    gwet_ac1,
-    true_scale_margin,
-)
+from core.domain.statistics.agreement import agreeing, cohen_kappa, gwet_ac1, true_scale_margin
+from core.domain.statistics.agreement_intervals import AgreementIntervals, agreement_intervals
 from core.domain.statistics.proportion import Estimate, proportion
 from core.domain.statistics.sums import ClusterSums
 from core.views.quality_sums import Series

@@ -11,6 +11,12 @@ from core.domain.records import Bools
 from core.domain.statistics.choice import Design, difference_interval
 from core.domain.statistics.difference import separate_difference
 from core.domain.statistics.group import Undefined, group
+from core.domain.statistics.heterogeneity import (
+    StratumDifference,
+    is_contradictory,
+    is_sign_change,
+    stratum_differences,
+)
 from core.domain.statistics.multiplicity import (
     benjamini_hochberg,
     one_sided_p,
@@ -19,12 +25,8 @@ from core.domain.statistics.multiplicity import (
 from core.domain.statistics.standardised import (
     Adjusted,
     Stratum,
-    StratumDifference,
-    is_contradictory,
-    is_sign_change,
     mantel_haenszel,
     standardised,
-    stratum_differences,
 )
 from core.domain.statistics.sums import ClusterSums, Interval
 from core.domain.strata import CachedStratum

@@ -11,7 +11,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from core.domain.counters import CounterCells
-from core.domain.histograms import QuantileBounds, bucket_increments, quantile_bounds
+from core.domain.histograms import (
+    QuantileBounds,
+    ShareBounds,
+    bucket_increments,
+    quantile_bounds,
+    share_below,
+)
 
 CASES = json.loads((Path(__file__).parent / "worked_cases.json").read_text(encoding="utf-8"))
 EDGES = st.lists(st.integers(1, 1000), min_size=1, max_size=8, unique=True).map(
@@ -193,3 +199,52 @@ def test_unknown_increases_are_no_increments() -> None:
         le=np.array([1.0, inf]),
     )
     assert (cells.series.tolist(), cells.minute.tolist()) == ([0], [60])
+
+
+SOME = [(1.0, 10.0), (2.0, 20.0), (5.0, 40.0), (10.0, 25.0), (inf, 5.0)]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "found"),
+    [
+        (0.0, ShareBounds(0.0, 0.1, 0.0)),
+        (-1.0, ShareBounds(0.0, 0.1, None)),
+        (1.0, ShareBounds(0.1, 0.1, 0.1)),
+        (3.5, ShareBounds(0.3, 0.7, 0.5)),
+        (11.0, ShareBounds(0.95, 1.0, None)),
+    ],
+)
+def test_a_share_is_exact_at_an_edge_and_bounded_between(
+    threshold: float, found: ShareBounds
+) -> None:
+    """Above the largest finite edge, and below 0, nothing but bounds is known."""
+    assert share_below(SOME, threshold) == found
+
+
+@given(st.floats(-5, 20), st.floats(-5, 20))
+def test_shares_rise_with_the_threshold(one: float, other: float) -> None:
+    """So do both bounds, and an estimate stays between them."""
+    low, high = share_below(SOME, min(one, other)), share_below(SOME, max(one, other))
+    assert low is not None
+    assert high is not None
+    assert low.lower <= high.lower
+    assert low.upper <= high.upper
+    assert low.estimate is None or low.lower <= low.estimate <= low.upper
+
+
+@given(st.floats(0.01, 0.94))
+def test_a_share_undoes_a_quantile(q: float) -> None:
+    """The share up to the estimate of a quantile is the quantile's own."""
+    found = quantile_bounds(SOME, q)
+    assert found is not None
+    share = share_below(SOME, found.estimate)
+    assert share is not None
+    assert share.estimate == pytest.approx(q)
+
+
+@pytest.mark.parametrize(
+    "buckets", [[], [(inf, 3.0)], [(1.0, 0.0), (inf, 0.0)], [(1.0, -1.0), (inf, 3.0)]]
+)
+def test_no_observations_have_no_share(buckets: list[tuple[float, float]]) -> None:
+    """Nothing observed is not 0 percent."""
+    assert share_below(buckets, 1.0) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from core.domain.histograms import quantile_bounds
-from core.domain.order_statistics import LEVEL, rank_interval, sampled_bounds
+from core.domain.order_statistics import LEVEL, rank_interval, sampled_bounds, sampled_count
 
 TAIL = (1 - LEVEL) / 2
 Q = st.sampled_from([0.1, 0.5, 0.9, 0.95, 0.99])
@@ -100,3 +100,25 @@ def test_the_worked_lifetime() -> None:
     assert buckets[-1][1] / 100 == 0.4
     # ranks 40 and 61 of 100: the bucket of the 40th value begins at 600, the 61st is beyond 1800
     assert sampled_bounds(buckets, 0.5) == (600, inf)
+
+
+@given(st.integers(0, 20_000), st.floats(0.001, 1.0))
+def test_a_sampled_count_has_the_quantiles_of_its_distribution(events: int, rate: float) -> None:
+    """Another implementation of the binomial gives the same limits."""
+    found = sampled_count(events, rate)
+    assert found is not None
+    assert (found.lower, found.upper) == tuple(binom.ppf([0.025, 0.975], events, rate))
+    assert found.none == pytest.approx(binom.pmf(0, events, rate), abs=1e-12)
+
+
+def test_so_few_evictions_may_leave_no_sample() -> None:
+    """Of 200 at one percent two are expected, and none in one case of seven."""
+    found = sampled_count(200, 0.01)
+    assert found is not None
+    assert (found.expected, round(found.none, 3)) == (2.0, 0.134)
+
+
+@pytest.mark.parametrize("rate", [None, 0.0, -0.1, 1.1])
+def test_an_unknown_rate_scales_nothing(rate: float | None) -> None:
+    """Without a probability there is no expectation."""
+    assert sampled_count(100, rate) is None

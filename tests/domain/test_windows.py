@@ -13,6 +13,7 @@ from core.domain.windows import (
     PreemptWindow,
     Rule,
     Unsure,
+    events_in_overlap,
     exposure,
     is_retrospective,
     joined,
@@ -306,3 +307,31 @@ def test_joining_is_by_rank(given_states: list[Preempt]) -> None:
     """1 before unknown before 0; nothing joined is unknown."""
     expected = next((one for one in (ONE, UNKNOWN, ZERO) if one in given_states), UNKNOWN)
     assert joined(given_states) is expected
+
+
+def test_events_in_overlap_are_shared_out_over_the_window() -> None:
+    """Half a window holds half its events; the widened request is what is covered."""
+    windows = [
+        (PreemptWindow(0, 60, Preempt.ZERO), 0.0),
+        (PreemptWindow(60, 120, Preempt.ONE), 4.0),
+    ]
+    found = events_in_overlap(windows, 55, 85, tolerance=5)
+    assert found is not None
+    assert (found.covered_share, found.expected) == (1.0, 2.0)
+    assert found.any_probability == pytest.approx(0.8646647)
+
+
+def test_a_window_of_unknown_increase_covers_nothing() -> None:
+    """Its share is missing from what is covered, so a low figure shows as incomplete."""
+    windows = [
+        (PreemptWindow(0, 60, Preempt.ONE), 6.0),
+        (PreemptWindow(60, 120, Preempt.UNKNOWN), None),
+    ]
+    found = events_in_overlap(windows, 50, 70)
+    assert found is not None
+    assert (found.covered_share, found.expected) == (0.5, 1.0)
+
+
+def test_a_moment_has_no_overlap() -> None:
+    """No time, no events to expect."""
+    assert events_in_overlap([(PreemptWindow(0, 60, Preempt.ONE), 6.0)], 10, 10) is None

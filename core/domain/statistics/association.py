@@ -9,7 +9,7 @@ session are enough. Intervals hold the ranks fixed and let sessions vary.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -83,9 +83,16 @@ def mid_ranks(values: Sequence[float]) -> Floats:
 def rank_sums(x: Sequence[float], y: Sequence[float], *, clusters: Sequence[object]) -> RankSums:
     """Sums of single records, all known: what SQL makes of them, for small data.
 
+    Raises
+    ------
+    ValueError
+        If a value is not a finite number.
+
     >>> rank_sums([0.0, 0.5, 0.9], [1.0, 0.0, 0.5], clusters=["a", "b", "b"]).xy.tolist()
     [3.0, 8.0]
     """
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("values must be finite; leave out what is not known")
     place: dict[object, int] = {}
     index = np.array([place.setdefault(one, len(place)) for one in clusters], dtype=np.int64)
     rx, ry = mid_ranks(x), mid_ranks(y)
@@ -104,8 +111,8 @@ def spearman(sums: RankSums, *, confidence: float = CONFIDENCE) -> Association:
 
     Unknown when
     ------------
-    There are fewer than two records or a quantity does not vary (nothing), or there is only
-    one session, or none adds to the correlation (no interval).
+    There are fewer than two records, a quantity does not vary or a sum is not finite
+    (nothing); there is only one session, or none adds to the correlation (no interval).
 
     >>> round(spearman(rank_sums([0, 1, 2, 3], [1, 0, 3, 2], clusters="aabc")).rho, 6)
     0.6
@@ -140,6 +147,8 @@ def spearman_within(strata: Sequence[RankSums], *, confidence: float = CONFIDENC
     here = n > 0
     s_xx, s_yy = float(xx.sum()), float(yy.sum())
     rho = float(xy.sum()) / sqrt(s_xx * s_yy)
+    if not isfinite(rho):
+        return Association(None, Undefined.CONTRACT_VIOLATION, None, None, 0, 0, constant)
     influence = (xy / sqrt(s_xx * s_yy) - rho / 2 * (xx / s_xx + yy / s_yy))[here]
     records, clusters = int(n.sum()), int(here.sum())
     variance = variance_of_influence(influence)

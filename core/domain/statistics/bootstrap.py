@@ -6,6 +6,7 @@ clusters' sums: the cost is resamples times clusters, whatever the number of rec
 
 from dataclasses import dataclass, replace
 from math import ceil, floor, isclose, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -24,6 +25,15 @@ MOST_ACCELERATION = 0.25
 AT_ONCE = 4_000_000
 """Counts held at the same time."""
 MOST_DRAWS = 20
+
+
+class BcaLevels(NamedTuple):
+    """Tails of the resamples at which the BCa limits lie, and what moved them."""
+
+    lower: float
+    upper: float
+    bias: float
+    acceleration: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +147,7 @@ def percentile_interval(estimates: Floats, *, confidence: float = CONFIDENCE) ->
 
 def bca_levels(
     estimates: Floats, estimate: float, influence: Floats, *, confidence: float = CONFIDENCE
-) -> tuple[float, float] | None:
+) -> BcaLevels | None:
     """Tails of the bias-corrected and accelerated interval.
 
     Parameters
@@ -166,7 +176,7 @@ def bca_levels(
         if left <= 0:
             return None
         levels.append(float(ndtr(bias + (bias + tail) / left)))
-    return levels[0], levels[1]
+    return BcaLevels(levels[0], levels[1], bias, acceleration)
 
 
 def bca_interval(
@@ -177,7 +187,7 @@ def bca_interval(
     if levels is None:
         return None
     ordered = np.sort(estimates)
-    return Interval(order_statistic(ordered, levels[0]), order_statistic(ordered, levels[1]))
+    return Interval(order_statistic(ordered, levels.lower), order_statistic(ordered, levels.upper))
 
 
 def studentised_interval(

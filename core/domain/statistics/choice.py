@@ -17,7 +17,8 @@ from math import isclose
 from core.domain.statistics.difference import Difference, Method, separate_difference
 from core.domain.statistics.group import Group, group
 from core.domain.statistics.independent import Passes, newcombe
-from core.domain.statistics.paired import pair_counts, paired_difference, tango
+from core.domain.statistics.paired import paired_difference
+from core.domain.statistics.pairs import pair_counts, tango
 from core.domain.statistics.quantiles import CONFIDENCE
 from core.domain.statistics.sums import ClusterSums
 

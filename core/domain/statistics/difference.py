@@ -6,7 +6,7 @@ sizes is too short for strongly correlated uneven sessions. Their hull holds its
 both, and has no switch that one more failure could throw.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import sqrt
 
@@ -125,42 +125,16 @@ def separate_difference(
     >>> round(found.estimate, 4), found.cr2 == found.interval, found.sparse
     (0.1667, True, True)
     """
-    method = Method.CR2 if unbounded else Method.HULL
-    estimate, spread = estimate_of(new, base), _welch(new, base)
-    if estimate is None or spread is None:
-        reason = new.reason or base.reason
-        return Difference(
-            estimate=estimate,
-            interval=None,
-            reason=reason,
-            method=method,
-            confidence=confidence,
-            new=new,
-            base=base,
-        )
-    variance, df = spread
-    c = student(df, confidence=confidence)
-    cr2 = Interval(estimate - c * sqrt(variance), estimate + c * sqrt(variance))
-    effective = None if unbounded else _effective(new, base, c)
-    if unbounded:
-        interval, reason = (cr2, None) if variance > 0 else (None, Undefined.NO_VARIATION)
-    elif effective is None:
-        interval, reason = None, Undefined.NOT_A_PROPORTION
-    else:
-        interval, reason = hull(cr2, effective), None
-    return Difference(
-        estimate=estimate,
-        interval=interval,
-        reason=reason,
-        method=method,
+    found = Difference(
+        estimate=estimate_of(new, base),
+        interval=None,
+        reason=new.reason or base.reason,
+        method=Method.CR2 if unbounded else Method.HULL,
         confidence=confidence,
         new=new,
         base=base,
-        variance=variance,
-        df=df,
-        cr2=cr2,
-        effective=effective,
     )
+    return _unbounded(_with_cr2(found)) if unbounded else _bounded(_with_cr2(found))
 
 
 def hull(one: Interval, other: Interval) -> Interval:
@@ -170,6 +144,36 @@ def hull(one: Interval, other: Interval) -> Interval:
     Interval(lower=-0.2, upper=0.2)
     """
     return Interval(min(one.lower, other.lower), max(one.upper, other.upper))
+
+
+def _with_cr2(found: Difference) -> Difference:
+    """The same with variance, degrees of freedom and the robust interval, where they exist."""
+    spread = _welch(found.new, found.base)
+    if found.estimate is None or spread is None:
+        return found
+    variance, df = spread
+    half = student(df, confidence=found.confidence) * sqrt(variance)
+    cr2 = Interval(found.estimate - half, found.estimate + half)
+    return replace(found, variance=variance, df=df, cr2=cr2)
+
+
+def _unbounded(found: Difference) -> Difference:
+    """The robust interval, unless its width is 0 for want of any variation."""
+    if found.cr2 is None:
+        return found
+    if found.variance == 0:
+        return replace(found, reason=Undefined.NO_VARIATION)
+    return replace(found, interval=found.cr2)
+
+
+def _bounded(found: Difference) -> Difference:
+    """The hull of the robust interval and the one by effective sizes."""
+    if found.cr2 is None or found.df is None:
+        return found
+    effective = _effective(found.new, found.base, student(found.df, confidence=found.confidence))
+    if effective is None:
+        return replace(found, reason=Undefined.NOT_A_PROPORTION)
+    return replace(found, effective=effective, interval=hull(found.cr2, effective))
 
 
 def _welch(new: Group, base: Group) -> tuple[float, float] | None:

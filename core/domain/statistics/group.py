@@ -212,7 +212,7 @@ def _spread(sums: ClusterSums, estimate: float) -> Spread | None:
     total = sums.weight
     share = sums.w / total
     squares = sums.s / float(sums.s.sum())
-    left = squares * (1 - 2 * share) + share * share
+    left = squares * (1 - share) ** 2 + share**2 * (1 - squares)
     if share.size < 2 or float(left.min()) <= 0:
         return None
     a_squared = squares / left

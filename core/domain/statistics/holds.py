@@ -4,11 +4,9 @@ Every reason carries the value that was seen and the limit that it missed. A fig
 could not be computed holds as well, with no value: unknown is not good enough.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-
-from scipy.special import chdtrc
 
 from core.domain.statistics.group import FEW_CLUSTERS, FEW_DF
 from core.domain.statistics.sums import Interval
@@ -127,7 +125,7 @@ class Comparison:
     shared_sessions : float or None
         Share of sessions with a record in both arms.
     sample_ratio_p : float or None
-        From `sample_ratio`.
+        Of the session counts under the planned ratio, from `sample_ratio`.
     same_evaluator : bool or None
         Whether both arms were scored by one version; None: a version is not known.
     violations : int
@@ -263,44 +261,3 @@ def _of_plan(comparison: Comparison) -> Iterator[Hold]:
     lower = None if rate is None else rate.lower
     if not comparison.composite and (lower is None or not lower > limit):
         yield Hold(HoldReason.INCOMPLETE_RATE_WORSE, lower, limit)
-
-
-@dataclass(frozen=True)
-class SampleRatio:
-    """Chi-square of session counts against a planned ratio."""
-
-    chi2: float
-    p: float
-
-    def is_mismatch(self, *, limits: Limits = DEFAULT) -> bool:
-        """Whether the counts can hardly come from the planned ratio."""
-        return self.p < limits.sample_ratio_p
-
-
-def sample_ratio(sessions: Sequence[int], planned: Sequence[float]) -> SampleRatio | None:
-    """Hold the session counts of the arms against the planned ratio.
-
-    Parameters
-    ----------
-    sessions : sequence of int
-        Sessions of each arm, assigned whether evaluated or not.
-    planned : sequence of float
-        Planned ratio in any unit, one part per arm.
-
-    Unknown when
-    ------------
-    There is no session, fewer than two arms, or a part of the ratio is not positive (None).
-
-    Source
-    ------
-    Pearson's chi-square with one degree of freedom less than arms.
-
-    >>> sample_ratio([820, 9400], [1, 9]).is_mismatch()
-    True
-    """
-    total, parts = sum(sessions), sum(planned)
-    if total <= 0 or len(sessions) < 2 or len(sessions) != len(planned) or min(planned) <= 0:
-        return None
-    expected = [total * part / parts for part in planned]
-    chi2 = sum((o - e) ** 2 / e for o, e in zip(sessions, expected, strict=True))
-    return SampleRatio(chi2, float(chdtrc(len(sessions) - 1, chi2)))

@@ -26,6 +26,11 @@ def holm(p: Sequence[float | None]) -> tuple[float | None, ...]:
     p : sequence of float or None
         None for a test that was not run: it stays None and is not part of the family.
 
+    Raises
+    ------
+    ValueError
+        If a p-value is outside 0 to 1.
+
     Source
     ------
     Holm, Scandinavian Journal of Statistics 6 (1979).
@@ -48,6 +53,11 @@ def benjamini_hochberg(p: Sequence[float | None]) -> tuple[float | None, ...]:
     p : sequence of float or None
         None for a test that was not run: it stays None and is not part of the family.
 
+    Raises
+    ------
+    ValueError
+        If a p-value is outside 0 to 1.
+
     Source
     ------
     Benjamini, Hochberg, Journal of the Royal Statistical Society B 57 (1995).
@@ -57,7 +67,7 @@ def benjamini_hochberg(p: Sequence[float | None]) -> tuple[float | None, ...]:
     """
 
     def adjusted(rising: Floats, rank: Ints) -> Floats:
-        steps: Floats = (rising * rising.size / rank)[::-1]
+        steps: Floats = (rising * (rising.size / rank))[::-1]
         return np.minimum.accumulate(steps)[::-1]
 
     return _adjusted(p, adjusted)
@@ -67,6 +77,8 @@ def _adjusted(
     p: Sequence[float | None], rule: Callable[[Floats, Ints], Floats]
 ) -> tuple[float | None, ...]:
     known = np.array([one for one in p if one is not None], dtype=float)
+    if not ((known >= 0) & (known <= 1)).all():
+        raise ValueError(f"p-values lie within 0 to 1, got {p!r}")
     order = np.argsort(known, kind="stable")
     found = np.empty_like(known)
     found[order] = np.minimum(rule(known[order], np.arange(1, known.size + 1)), 1.0)

@@ -3,56 +3,18 @@
 A task is the unit: its repeats are in its sums and never count as records of their own.
 """
 
+from dataclasses import replace
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
 
 from core.domain.records import Bools, Floats
 from core.domain.statistics.difference import Difference, Method, estimate_of
 from core.domain.statistics.group import Group, Undefined, group
-from core.domain.statistics.independent import square_and_add
 from core.domain.statistics.influence import settled, variance_of_influence
-from core.domain.statistics.proportion import wilson
+from core.domain.statistics.pairs import check_places
 from core.domain.statistics.quantiles import CONFIDENCE, normal, student
-from core.domain.statistics.score_limit import score_limit
 from core.domain.statistics.sums import ClusterSums, Interval
-
-
-class PairCounts(NamedTuple):
-    """Tasks by what happened to them, with one binary record of each arm."""
-
-    both_pass: int
-    new_only: int
-    base_only: int
-    both_fail: int
-
-    @property
-    def tasks(self) -> int:
-        """All tasks."""
-        return sum(self)
-
-    @property
-    def estimate(self) -> float:
-        """New rate minus base rate."""
-        return (self.new_only - self.base_only) / self.tasks
-
-
-def pair_counts(new: ClusterSums, base: ClusterSums) -> PairCounts | None:
-    """Count the tasks by outcome; None unless each has one binary record in each arm.
-
-    >>> from core.domain.statistics.sums import of_records
-    >>> pair_counts(of_records([1, 1, 0], clusters="abc"), of_records([1, 0, 0], clusters="abc"))
-    PairCounts(both_pass=1, new_only=1, base_only=0, both_fail=1)
-    """
-    _same_places(new, base)
-    for arm in (new, base):
-        plain = arm.w.size > 0 and bool(((arm.n == 1) & (arm.w > 0) & (arm.w == arm.w[0])).all())
-        if not plain or not bool(((arm.y == 0) | (arm.y == arm.w)).all()):
-            return None
-    one, other = new.y > 0, base.y > 0
-    cells = (one & other, one & ~other, ~one & other, ~one & ~other)
-    return PairCounts(*(int(np.count_nonzero(cell)) for cell in cells))
 
 
 def paired_difference(
@@ -90,96 +52,40 @@ def paired_difference(
     >>> found.estimate, found.df, found.interval
     (0.25, 3.0, Interval(lower=-0.5456..., upper=1.0456...))
     """
-    _same_places(new, base)
+    check_places(new, base)
     arms = group(new), group(base)
-    estimate = estimate_of(*arms)
-    influence = _influence(new, base, arms)
+    estimate, influence = estimate_of(*arms), _influence(new, base, arms)
     variance = None if influence is None else variance_of_influence(influence)
-    df = None if influence is None or variance is None else float(influence.size - 1)
     both = (new.w > 0) & (base.w > 0)
-    pairs = int(np.count_nonzero(both))
-    reason = _undefined(arms, variance, unbounded=unbounded)
-    interval = None
-    if estimate is not None and variance is not None and df is not None and reason is None:
-        if variance == 0:
-            interval = _without_variance(estimate, pairs, confidence)
-        else:
-            half = student(df, confidence=confidence) * sqrt(variance)
-            interval = Interval(estimate - half, estimate + half)
-    constant = interval is not None and variance == 0
-    return Difference(
+    found = Difference(
         estimate=estimate,
-        interval=interval,
-        reason=reason,
-        method=Method.PAIRED_NO_VARIANCE if constant else Method.PAIRED,
+        interval=None,
+        reason=_undefined(arms, variance, unbounded=unbounded),
+        method=Method.PAIRED,
         confidence=confidence,
         new=arms[0],
         base=arms[1],
         variance=variance,
-        df=df,
-        paired_clusters=pairs,
+        df=None if influence is None or variance is None else float(influence.size - 1),
+        paired_clusters=int(np.count_nonzero(both)),
         unpaired_clusters=int(np.count_nonzero((new.w > 0) ^ (base.w > 0))),
         discordant_clusters=_discordant(new, base, both),
     )
+    return _with_interval(found) if found.reason is None else found
 
 
-def tango(counts: PairCounts, *, confidence: float = CONFIDENCE) -> Interval | None:
-    """Score interval of a difference of paired binary records; None without tasks.
-
-    Source
-    ------
-    Tango, Stat Med 17 (1998) 891-908, equations for the restricted rate.
-
-    >>> tango(PairCounts(794, 150, 86, 570))
-    Interval(lower=0.0213..., upper=0.0589...)
-    """
-    n = counts.tasks
-    if n <= 0:
-        return None
-    z, gain, estimate = normal(confidence), counts.new_only, counts.estimate
-
-    def error(difference: float) -> float:
-        one = -gain - counts.base_only + (2 * n - gain + counts.base_only) * difference
-        rest = -counts.base_only * difference * (1 - difference)
-        q = (sqrt(max(0.0, one * one - 8 * n * rest)) - one) / (4 * n)
-        return z * sqrt(max(0.0, 2 * q + difference * (1 - difference)) / n)
-
-    return Interval(
-        score_limit(lambda d: estimate - d > error(d), outside=-1.0, inside=estimate),
-        score_limit(lambda d: d - estimate > error(d), outside=1.0, inside=estimate),
-    )
-
-
-def newcombe_paired(counts: PairCounts, *, confidence: float = CONFIDENCE) -> Interval | None:
-    """Interval of paired binary records in closed form (method 10); None without tasks.
-
-    Source
-    ------
-    Newcombe, Stat Med 17 (1998) 2635-2650, with the continuity-corrected correlation.
-
-    >>> newcombe_paired(PairCounts(36, 12, 2, 0))
-    Interval(lower=0.0569..., upper=0.3404...)
-    """
-    n = counts.tasks
-    if n <= 0:
-        return None
-    c = normal(confidence)
-    rates = (
-        (counts.both_pass + counts.new_only) / n,
-        (counts.both_pass + counts.base_only) / n,
-    )
-    one, other = ((rate, wilson(rate, n, c=c)) for rate in rates)
-    return square_and_add(one, other, phi=_phi(counts))
-
-
-def _phi(counts: PairCounts) -> float:
-    a, b, c, d = counts
-    product = (a + b) * (c + d) * (a + c) * (b + d)
-    if product == 0:
-        return 0.0
-    excess = a * d - b * c
-    corrected = max(excess - counts.tasks / 2, 0.0) if excess > 0 else excess
-    return corrected / sqrt(product)
+def _with_interval(found: Difference) -> Difference:
+    """The same with its interval: by t, or by the rule for no variance."""
+    estimate, variance, df, pairs = found.estimate, found.variance, found.df, found.paired_clusters
+    if estimate is None or variance is None or df is None or pairs is None:
+        return found
+    if variance == 0:
+        square = normal(found.confidence) ** 2
+        other = square / (pairs + square)
+        interval = Interval(estimate - other * (1 + estimate), estimate + other * (1 - estimate))
+        return replace(found, method=Method.PAIRED_NO_VARIANCE, interval=interval)
+    half = student(df, confidence=found.confidence) * sqrt(variance)
+    return replace(found, interval=Interval(estimate - half, estimate + half))
 
 
 def _influence(new: ClusterSums, base: ClusterSums, arms: tuple[Group, Group]) -> Floats | None:
@@ -208,19 +114,8 @@ def _undefined(
     return None if proportions else Undefined.NOT_A_PROPORTION
 
 
-def _without_variance(estimate: float, pairs: int, confidence: float) -> Interval:
-    square = normal(confidence) ** 2
-    other = square / (pairs + square)
-    return Interval(estimate - other * (1 + estimate), estimate + other * (1 - estimate))
-
-
 def _discordant(new: ClusterSums, base: ClusterSums, both: Bools) -> int:
     """Tasks of both arms whose rates differ."""
     cross = new.y[both] * base.w[both], base.y[both] * new.w[both]
     apart = settled(cross[0] - cross[1], of=np.abs(cross[0]) + np.abs(cross[1]))
     return int(np.count_nonzero(apart))
-
-
-def _same_places(new: ClusterSums, base: ClusterSums) -> None:
-    if new.w.size != base.w.size:
-        raise ValueError(f"arms over the same tasks: {new.w.size} and {base.w.size} places")

@@ -45,7 +45,8 @@ def records_needed(
 
     Unknown when
     ------------
-    The assumed difference is not above -margin, so no number is enough (None).
+    The assumed difference is not above -margin, so no number is enough, or both rates are
+    0 or 1, so that any number seems to be (None).
 
     Source
     ------
@@ -57,9 +58,9 @@ def records_needed(
     True
     """
     room = p_new - p_base + margin
-    if not room > _NOISE:
-        return None
     spread = _spread(p_new, p_base, ratio)
+    if not (room > _NOISE and spread > 0):
+        return None
     null = spread if restricted is None else _spread(*restricted, ratio)
     z_alpha, z_power = float(ndtri(1 - alpha)), float(ndtri(power))
     return float((z_alpha * null + z_power * spread) ** 2 / room**2)
@@ -102,7 +103,9 @@ class ArmSize:
     clusters: int
 
 
-def arm_size(records: float, *, effect: float, mean_size: float, coverage: float = 1.0) -> ArmSize:
+def arm_size(
+    records: float, *, effect: float, mean_size: float, coverage: float = 1.0
+) -> ArmSize | None:
     """Requests and clusters that are worth so many independent records.
 
     Parameters
@@ -116,9 +119,15 @@ def arm_size(records: float, *, effect: float, mean_size: float, coverage: float
     coverage : float
         Share of the requests that will be evaluated.
 
+    Unknown when
+    ------------
+    Nothing will be evaluated, or a cluster has no record (None).
+
     >>> arm_size(2496, effect=1.9, mean_size=5)
     ArmSize(requests=4743, clusters=949)
     """
+    if not (coverage > 0 and mean_size > 0):
+        return None
     requests = records * effect / coverage
     return ArmSize(_up(requests), _up(requests / mean_size))
 

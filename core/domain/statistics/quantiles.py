@@ -11,7 +11,7 @@ def normal(confidence: float = CONFIDENCE) -> float:
     >>> round(normal(0.95), 6)
     1.959964
     """
-    return float(ndtri((1 + confidence) / 2))
+    return -float(ndtri(_tail(confidence)))
 
 
 def student(df: float, *, confidence: float = CONFIDENCE) -> float:
@@ -20,4 +20,11 @@ def student(df: float, *, confidence: float = CONFIDENCE) -> float:
     >>> round(student(7), 6)
     2.364624
     """
-    return float(stdtrit(df, (1 + confidence) / 2))
+    return -float(stdtrit(df, _tail(confidence)))
+
+
+def _tail(confidence: float) -> float:
+    """Half of what is left over: exact where 1 minus it would round to 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"a confidence lies between 0 and 1, not at {confidence}")
+    return (1 - confidence) / 2

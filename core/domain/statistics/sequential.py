@@ -17,6 +17,8 @@ from core.domain.statistics.crossing import FURTHEST_Z, START, Uncrossed, crossi
 ALPHA = 0.025
 SMALLEST_SPENDING = 1e-15
 """Less than this at one look is nothing: its boundary would be beyond 8 standard errors."""
+SMALLEST_STEP = 1e-4
+"""A look that adds less information than this share of the plan shows nothing new."""
 FEWEST_OF_SEQUENCE = 100
 """Clusters from which on a confidence sequence holds approximately."""
 
@@ -63,7 +65,8 @@ class Boundary:
     spent : float
         One-sided alpha spent up to and with it.
     z : float or None
-        Critical value; None where the look spends nothing, so that it cannot decide.
+        Critical value; None where there is nothing to spend or nothing new, so that the
+        look cannot decide.
     """
 
     fraction: float
@@ -120,7 +123,7 @@ def boundaries(
         last = ended and place == len(fractions)
         now = alpha if last else spent(t, alpha=alpha, spending=spending)
         z = None
-        if now - before > SMALLEST_SPENDING:
+        if now - before > SMALLEST_SPENDING and t - state.at >= SMALLEST_STEP:
             z = _bound(state, t, now - before)
             state, before = state.carried(t, z), now
         found.append(Boundary(t, before, z))

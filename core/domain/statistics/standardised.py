@@ -8,10 +8,10 @@ Variances are linearised: what each session adds to the adjusted difference. Ses
 disjoint arms are summed by arm; where any session is in both, one sum runs over all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import sqrt
+from math import isfinite, sqrt
 from operator import add
 from typing import NamedTuple
 
@@ -37,9 +37,11 @@ class Stratum(NamedTuple):
 
     @property
     def delta(self) -> float | None:
-        """New minus baseline; None where an arm has no record here."""
+        """New minus baseline; None where an arm has no record here, or a sum is no number."""
         new, base = self.new.estimate, self.base.estimate
-        return None if new is None or base is None else new - base
+        if new is None or base is None or not isfinite(new - base):
+            return None
+        return new - base
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +91,8 @@ def standardised(strata: Sequence[Stratum], *, weights: Sequence[float] | None =
 
     Unknown when
     ------------
-    No stratum of the mix has both arms (nothing), or an arm has fewer than two sessions, or
-    no session differs (no interval).
+    No stratum of the mix has both arms, or a sum is not finite (nothing); an arm has fewer
+    than two sessions, or no session differs (no interval).
 
     >>> from core.domain.statistics.sums import of_records
     >>> new, base = of_records([1, 1, 0, 1], "abcd"), of_records([1, 0, 0, 1], "abcd")
@@ -211,6 +213,8 @@ def _with_variance(
         parts = [new[in_new], base[in_base]]
     variance = variance_of_influence(*parts)
     reason = None
+    if not isfinite(delta):
+        return Adjusted(delta=None, reason=Undefined.CONTRACT_VIOLATION, dropped_share=dropped)
     if variance is None:
         reason = Undefined.TOO_FEW_CLUSTERS
     elif variance == 0:
@@ -237,7 +241,7 @@ def sato_variance(strata: Sequence[Stratum]) -> float | None:
 
     Unknown when
     ------------
-    No stratum has both arms (None).
+    No stratum has both arms, or a sum is not finite (None).
 
     Source
     ------
@@ -270,61 +274,3 @@ def crude_delta(strata: Sequence[Stratum]) -> float | None:
     return Stratum(
         reduce(add, [one.new for one in strata]), reduce(add, [one.base for one in strata])
     ).delta
-
-
-def is_sign_change(crude: float | None, adjusted: float | None) -> bool:
-    """Whether crude and adjusted difference point in opposite directions.
-
-    >>> is_sign_change(-0.046, 0.054), is_sign_change(None, 0.054)
-    (True, False)
-    """
-    return crude is not None and adjusted is not None and crude * adjusted < 0
-
-
-class StratumDifference(NamedTuple):
-    """Row of the table of heterogeneity."""
-
-    delta: float | None
-    interval: Interval | None
-
-
-def stratum_differences(
-    strata: Sequence[Stratum], interval_of: Callable[[ClusterSums, ClusterSums], Interval | None]
-) -> tuple[StratumDifference, ...]:
-    """Difference of every stratum with its own interval.
-
-    Parameters
-    ----------
-    interval_of : callable
-        Interval of a difference, of the new and the baseline sums.
-    """
-    return tuple(
-        StratumDifference(one.delta, None if one.delta is None else interval_of(one.new, one.base))
-        for one in strata
-    )
-
-
-def is_contradictory(rows: Sequence[StratumDifference]) -> bool:
-    """Whether two strata differ in sign and each excludes the estimate of the other.
-
-    Then there is no pooled verdict: one number for both would describe neither.
-
-    >>> up = StratumDifference(0.1, Interval(0.05, 0.15))
-    >>> down = StratumDifference(-0.1, Interval(-0.2, 0.0))
-    >>> is_contradictory([up, down]), is_contradictory([up, up])
-    (True, False)
-    """
-    known = [
-        (row.delta, row.interval)
-        for row in rows
-        if row.delta is not None and row.interval is not None
-    ]
-    return any(
-        a * b < 0 and not _holds(of_a, b) and not _holds(of_b, a)
-        for i, (a, of_a) in enumerate(known)
-        for b, of_b in known[:i]
-    )
-
-
-def _holds(interval: Interval, value: float) -> bool:
-    return interval.lower <= value <= interval.upper

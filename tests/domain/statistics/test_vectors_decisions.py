@@ -22,7 +22,7 @@ from core.domain.statistics.agreement import cohen_kappa, gwet_ac1
 from core.domain.statistics.association import rank_sums, spearman
 from core.domain.statistics.equivalence import is_equivalent, tost
 from core.domain.statistics.gate import confidence_of, judge
-from core.domain.statistics.holds import Hold, HoldReason, sample_ratio
+from core.domain.statistics.holds import Hold, HoldReason
 from core.domain.statistics.independent import Passes, restricted_base_rate
 from core.domain.statistics.krippendorff import (
     Metric,
@@ -38,6 +38,7 @@ from core.domain.statistics.planning import (
     icc_of_passes,
     records_needed,
 )
+from core.domain.statistics.sample_ratio import sample_ratio
 from core.domain.statistics.sequential import (
     Spending,
     boundaries,
@@ -186,6 +187,8 @@ def _sample_size(given: Mapping[str, Any]) -> Answer:
     assert fm is not None
     of_base = arm_size(ceil(wald), effect=effect, mean_size=size)
     of_new = arm_size(ratio * wald, effect=effect, mean_size=size)
+    assert of_base is not None
+    assert of_new is not None
     return {
         "n_base_wald": wald,
         "n_base_wald_ceil": ceil(wald),
