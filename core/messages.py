@@ -1285,7 +1285,7 @@ TEXTS: dict[str, str] = {
     "flag.sessionless": "{n} without a session (in no interval)",
     "flag.weightless": "{n} scored without a known probability (left out)",
     "flag.conflicts": "{n} with two different records for one key (left out)",
-    "flag.scored_incomplete": "{n} incomplete answers with a score (left out)",
+    "flag.scored_incomplete": "{n} incomplete with a score (left out)",
     "flag.exact_one": "{n} with a ratio of exactly 1",
     "undefined.no_evaluated_records": "no scored request",
     "undefined.too_few_clusters": "one session: no interval",

@@ -119,7 +119,6 @@ def _table(view: QualityView, answer: Answer) -> None:
         *(_number(say(f"col.{name}")) for name in ("pass_rate" if gradable else "mean", *COUNTS)),
         *(_number(say(f"col.{name}")) for name in _extra(answer)),
         _number(say("col.worth")),
-        _number(say("col.cached_input")),
     ]
     rows = [_cells(view, answer, row) for row in (*answer.rows, answer.total)]
     table("quality", columns, rows)
@@ -133,10 +132,12 @@ def _number(title: str) -> Column:
 
 
 def _extra(answer: Answer) -> tuple[str, ...]:
-    """Columns that not every series needs."""
+    """Columns that not every series or dimension needs."""
     series = answer.asked.series
     sampled = ("not_sampled",) if series.sampled else ()
-    return (*sampled, *(("mean",) if series.gradable and series.rated else ()))
+    mean = ("mean",) if series.gradable and series.rated else ()
+    tokens = ("cached_input",) if answer.asked.by is Dimension.CACHED_RATIO else ()
+    return (*sampled, *mean, *tokens)
 
 
 def _cells(view: QualityView, answer: Answer, row: QualityRow) -> list[Cell]:
@@ -145,6 +146,7 @@ def _cells(view: QualityView, answer: Answer, row: QualityRow) -> list[Cell]:
     extra: dict[str, Cell] = {
         "not_sampled": counts.not_sampled,
         "mean": estimate_cell(row.score, row, ratio=False),
+        "cached_input": _tokens(row),
     }
     return [
         row_words(view, answer, row.value),
@@ -153,11 +155,10 @@ def _cells(view: QualityView, answer: Answer, row: QualityRow) -> list[Cell]:
         row.tally.requests,
         0 if answer.asked.alone else row.tally.sessions,
         counts.ok,
-        share_cell(counts.missing, counts.expected),
-        share_cell(counts.evaluator_error, counts.expected),
+        share_cell(counts.missing, counts.expected, requests=row.tally.requests),
+        share_cell(counts.evaluator_error, counts.expected, requests=row.tally.requests),
         *(extra[name] for name in _extra(answer)),
         _worth(main, row),
-        _tokens(row),
     ]
 
 

@@ -19,19 +19,19 @@ COLUMNS = (
 def coverage_panel(answer: Answer) -> None:
     """One line of shares for all requests, and what missing scores could do to their rate."""
     heading(say("quality.coverage"), "evaluation_coverage")
-    alone = answer.asked.alone
-    tally, counts = answer.total.tally, answer.total.tally.counts
+    alone, tally = answer.asked.alone, answer.total.tally
+    counts, n = tally.counts, tally.requests
     found = answer.total.passes if answer.asked.series.gradable else answer.total.score
     row: list[Cell] = [
-        tally.requests,
-        share_cell(counts.ok, counts.expected),
-        share_cell(counts.evaluator_error, counts.expected),
+        n,
+        share_cell(counts.ok, counts.expected, requests=n),
+        share_cell(counts.evaluator_error, counts.expected, requests=n),
         0 if found is None or alone else found.clusters,
         _kish(found),
         _largest(found),
-        share_cell(tally.requests if alone else tally.sessionless, tally.requests),
-        share_cell(tally.weightless, counts.ok + tally.weightless),
-        share_cell(tally.cached_unknown, tally.requests),
+        share_cell(n if alone else tally.sessionless, n, requests=n),
+        share_cell(tally.weightless, counts.ok + tally.weightless, requests=n),
+        share_cell(tally.cached_unknown, n, requests=n),
     ]
     columns = [Column(say(f"col.{name}"), numeric=True) for name in COLUMNS]
     table("quality_coverage", columns, [row])

@@ -49,6 +49,8 @@ STYLE = """<style>
 .pw-table td.nowrap {white-space: nowrap;}
 .pw-table .wide {min-width: 170px; overflow-wrap: anywhere;}
 @media (max-width: 1150px) {
+  .pw-table {font-size: .8rem;}
+  .pw-table th, .pw-table td {padding-left: .3rem; padding-right: .3rem;}
   .pw-table .nowrap {white-space: normal;}
   .pw-table td:first-child {white-space: nowrap;}
   .pw-table .wide {min-width: 110px;}

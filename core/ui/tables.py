@@ -125,9 +125,11 @@ def ranged(value: float, interval: tuple[float, float] | None, *, ratio: bool) -
     return text if interval is None else Ranged(text, fmt.limits(interval, ratio=ratio))
 
 
-def share_cell(part: int, whole: int) -> Cell:
-    """A share of requests as a cell; of no request there is no share."""
-    return fmt.part_of(part, whole) if whole else Reading("pass_rate", None, Reason.NO_TRAFFIC)
+def share_cell(part: int, whole: int, *, requests: int) -> Cell:
+    """A share as a cell; of nothing there is none, whether or not there were requests."""
+    if whole:
+        return fmt.part_of(part, whole)
+    return Reading("pass_rate", None, Reason.NOT_MEASURED if requests else Reason.NO_TRAFFIC)
 
 
 def to_csv(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> str:
