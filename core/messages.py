@@ -1380,7 +1380,7 @@ TEXTS: dict[str, str] = {
     "expectations stand here, before anything is started.",
     "bench.plan_size": "{runs} runs, {input} input and {output} output tokens, {time}.",
     "bench.time": "about {time}, as earlier runs of this model went",
-    "bench.time_unknown": "time unknown: no earlier run of this model is stored",
+    "bench.time_unknown": "time unknown: no earlier run of this model was timed here",
     "bench.commands": "Exact commands of the {n} runs",
     "bench.commands_note": "Port 8000 and the folder RUN stand for what is chosen at launch. The "
     "API key goes by the environment and is in no command.",
@@ -1415,14 +1415,18 @@ TEXTS: dict[str, str] = {
     "bench.results": "Results",
     "bench.job": "Job",
     "bench.job_words": "{name} · {model} · {at} · {valid} of {runs} valid",
-    "bench.job_state": "{origin} {at}; {state}; {valid} of {runs} planned runs are valid.",
+    "bench.job_state": "{origin}; begun or imported {at}; {state}; {valid} of {runs} planned runs "
+    "are valid.",
+    "bench.not_in_import": "no result of it was imported",
     "bench.use_plan": "Use its plan again",
     "bench.empty": "Here would be hits, TTFT and throughput OFF and ON with a verdict for each "
     "pair. No benchmark is stored yet. Launch a plan above, run one from the command line, or "
     "import a folder of results: the commands stand above.",
     "bench.not_judged": "No run of this job has ended yet.",
     "bench.sentences": "What each pair says",
-    "bench.sentence": "{name}: {words}",
+    "bench.sentence": "{pair} ({kind}) at concurrency {places}: {words}",
+    "bench.place": "{concurrency} ({algorithm})",
+    "bench.col_note": "Note",
     "bench.name": "{pair} · c{concurrency}",
     "bench.name_hash": "{pair} · c{concurrency} · {algorithm}",
     "bench.hits": "Hits, from the engine's counters",
@@ -1544,6 +1548,15 @@ TEXTS: dict[str, str] = {
     "bench_rule.hits": "hit tokens",
     "bench_rule.warm": "prompts cached before",
     "bench_rule.preemptions": "preemptions",
+    "bench_note.collisions": "a few blocks alike by chance",
+    "bench_note.below_range": "fewer hits than the first wave alone explains: eviction, "
+    "preemption?",
+    "bench_note.queries_inflated": "looked up more than once: cached prompt tokens are used",
+    "bench_note.queries_below_prompt": "fewer looked up than prompted",
+    "bench_note.match_unit_unknown": "match unit unknown",
+    "bench_note.warmth_unknown": "whether the cache was empty before is not known",
+    "bench_note.preemptions": "preemptions",
+    "bench_note.unknown": "something is unknown",
     "bench_conclusion.no_valid_pair": "no pair of valid runs, so nothing is said.",
     "bench_conclusion.not_a_pair": "the valid runs differ in more than the caching flag: no pair, "
     "and nothing is compared.",
@@ -1599,8 +1612,6 @@ TEXTS: dict[str, str] = {
     "bench_value.effective": "effective",
     "bench_value.planned_tokens": "planned",
     "bench_value.shared_tokens": "in the prompts, made again",
-    "bench_value.kv_cache": "KV cache",
-    "bench_value.prefix_lines": "prefix lines",
     "bench_value.off": "OFF run",
     "bench_value.on": "ON run",
     "bench_topic.fewer_sent": "{pair}: {sent} requests are sent and not {asked}: whole rounds of "
@@ -1610,7 +1621,7 @@ TEXTS: dict[str, str] = {
     "the chat template may not fit a model length of {length}.",
     "bench_topic.model_length_unknown": "{pair}: needs a model length of {needed} tokens; nobody "
     "has said how long it is.",
-    "bench_topic.no_speed_verdict": "{repeats} repeats: a verdict on speed needs {fewest}. Hits "
+    "bench_topic.no_speed_verdict": "Repeats: {repeats}. A verdict on speed needs {fewest}; hits "
     "and validity are judged all the same.",
     "bench_topic.short_for_waves": "{pair}: {sent} requests are fewer than two waves at "
     "concurrency {concurrency}; most of them may be cold.",

@@ -19,6 +19,7 @@ ROW_PX, FRAME_PX = 40, 110
 OFF, ON = COLOURS[Concept.COMPUTED], COLOURS[Concept.ENGINE]
 CEILING = COLOURS[Concept.WAITING]
 HISTORY_PX = 340
+RATIO_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 class Named(NamedTuple):
@@ -61,7 +62,7 @@ def change_and_ceilings(panels: Sequence[Named], words: Callable[[Estimate], str
     figure.add_trace(_dots(known, say("bench.ratio"), ON, "circle", words))
     figure.add_vline(x=1, line={"dash": "dot", "width": 2, "color": OFF})
     _rows(figure, [one.name for one in panels], say("bench.axis_ratio"))
-    figure.update_xaxes(type="log", dtick="D1", tickformat="~g")
+    figure.update_xaxes(type="log", tickvals=RATIO_TICKS, ticktext=[f"{t:g}" for t in RATIO_TICKS])
     return figure
 
 
@@ -171,7 +172,8 @@ def _limits(estimates: Sequence[Estimate], colour: str) -> dict[str, object]:
     upper = [None if e.interval is None else e.interval.upper - e.value for e in estimates]
     lower = [None if e.interval is None else e.value - e.interval.lower for e in estimates]
     bars = {"array": upper, "arrayminus": lower, "symmetric": False, "type": "data"}
-    return bars | {"thickness": 2.5, "width": 6, "color": colour}
+    is_any = any(estimate.interval is not None for estimate in estimates)
+    return bars | {"thickness": 2.5, "width": 6, "color": colour, "visible": is_any}
 
 
 def _unknown(figure: go.Figure, names: Sequence[str]) -> None:

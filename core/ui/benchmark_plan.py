@@ -20,7 +20,7 @@ from core.domain.bench.refusals import HASH_ALGORITHMS
 from core.errors import BenchPlanError, DashboardError
 from core.messages import say
 from core.ui.benchmark_check import check_panel
-from core.ui.frame import grid, heading
+from core.ui.frame import grid, heading, info
 from core.ui.style import plain
 from core.views.bench_form import Asked, PlanShown, look_at, plan_asked, sizes_of
 
@@ -34,17 +34,24 @@ PRESETS: dict[str, Callable[[], Plan]] = {
     "guide_32000": lambda: replace(guide("", ""), pairs=guide_pairs(pure_prefix=PURE_PREFIXES[1])),
 }
 MOST_BYTES = 1_000_000
+RUN_PX, NUMBER_PX = 52, 74
+COMMANDS = (
+    ".venv/bin/python -m core.bench run plan.json",
+    ".venv/bin/python -m core.bench import FOLDER --plan plan.json",
+)
 LAUNCH_SETTING = "PREFIXWATCH_BENCH_LAUNCH=true"
 
 
 def plan_section() -> None:
     """The form, what its plan comes to, and the button that launches it."""
-    left, right = grid("bench_plan", 1, 1)
+    left, right = grid("bench_plan", 1.1, 1)
     with left:
         heading(say("bench.plan"))
-        plan = _form()
+        plan, trouble = _form()
     with right:
         heading(say("bench.check"))
+        if trouble is not None:
+            info(trouble)
         shown = None if plan is None else _checked(plan)
         if shown is not None:
             check_panel(shown)
@@ -57,21 +64,20 @@ def use_plan(plan: Plan) -> None:
     st.session_state[BASE] = "job"
 
 
-def _form() -> Plan | None:
-    """What the form holds as a plan; None, with the reason, where it is none."""
+def _form() -> tuple[Plan | None, str | None]:
+    """What the form holds as a plan, or the reason why it is none."""
     base_id, base = _base()
-    named = "preset" if base_id in PRESETS else base_id
-    try:
-        plan = plan_asked(base, _asked(base, base_id, named))
-    except BenchPlanError as error:
-        said = st.session_state
-        if not (said[f"bench_{named}_model"].strip() and said[f"bench_{named}_tokenizer"].strip()):
-            st.info(say("bench.no_model"))
-        else:
-            st.error(plain(f"{error.title}: {error.detail}"))
-        plan = None
+    asked = _asked(base, base_id, "preset" if base_id in PRESETS else base_id)
+    plan, trouble = None, None
+    if not (asked.model.strip() and asked.tokenizer.strip()):
+        trouble = say("bench.no_model")
+    else:
+        try:
+            plan = plan_asked(base, asked)
+        except BenchPlanError as error:
+            trouble = f"{error.title}: {error.detail}"
     _save_and_load(plan)
-    return plan
+    return plan, trouble
 
 
 def _base() -> tuple[str, Plan]:
@@ -207,7 +213,7 @@ def _sizes(base: Plan, base_id: str) -> list[dict[str, Any]]:
     st.caption(say("bench.cases"))
     number = {
         name: st.column_config.NumberColumn(
-            say(f"bench.col_{name}"), min_value=0, step=1, required=True
+            say(f"bench.col_{name}"), min_value=0, step=1, required=True, width=NUMBER_PX
         )
         for name in ("prefix", "suffix", "output", "prompts", "prefixes")
     }
@@ -219,9 +225,11 @@ def _sizes(base: Plan, base_id: str) -> list[dict[str, Any]]:
         width="stretch",
         column_config=number
         | {
-            "run": st.column_config.CheckboxColumn(say("bench.col_run"), default=True),
-            "off": st.column_config.TextColumn(say("bench.col_off"), max_chars=24),
-            "on": st.column_config.TextColumn(say("bench.col_on"), max_chars=24),
+            "run": st.column_config.CheckboxColumn(
+                say("bench.col_run"), default=True, width=RUN_PX
+            ),
+            "off": st.column_config.TextColumn(say("bench.col_off"), max_chars=24, width=RUN_PX),
+            "on": st.column_config.TextColumn(say("bench.col_on"), max_chars=24, width=RUN_PX),
             "dataset": st.column_config.SelectboxColumn(
                 say("bench.col_dataset"), options=[one.value for one in Dataset]
             ),
@@ -242,7 +250,9 @@ def _save_and_load(plan: Plan | None) -> None:
         icon=":material/download:",
         key="bench_save",
     )
-    two.file_uploader(say("bench.load"), type="json", key=UPLOAD, on_change=_file_came)
+    two.file_uploader(
+        say("bench.load"), type="json", key=UPLOAD, max_upload_size=1, on_change=_file_came
+    )
 
 
 def _file_came() -> None:
@@ -290,7 +300,7 @@ def _launch_bar(shown: PlanShown | None) -> None:
         (st.success if good else st.error)(plain(words))
     st.caption(say("bench.command_line"))
     st.code(
-        "python -m core.bench run plan.json\npython -m core.bench import FOLDER --plan plan.json",
+        "\n".join(COMMANDS),
         language="bash",
     )
 

@@ -8,7 +8,7 @@ import streamlit as st
 from core import charts, runtime
 from core import format as fmt
 from core.charts import Named
-from core.domain.bench.checklist import Entry
+from core.domain.bench.checklist import Entry, Look
 from core.domain.bench.comparison import Basis, Estimate
 from core.domain.bench.expectation import Range
 from core.domain.bench.judge import Row
@@ -21,6 +21,8 @@ from core.ui.frame import chart, grid, heading, info, zone_of_reader
 from core.ui.style import escaped, plain
 from core.ui.tables import Cell, Column, table
 from core.views.benchmarks import BenchmarksView, JobLine, JobShown, PanelLine, RunLine
+
+LOG_PX = 220
 
 
 def wanted_job() -> str | None:
@@ -113,10 +115,24 @@ def _name(line: PanelLine) -> str:
 
 
 def _sentences(named: Sequence[Named]) -> None:
+    """One sentence for each pair, together for the concurrencies of which it says the same."""
     heading(say("bench.sentences"))
+    said: dict[tuple[str, str, str], list[str]] = {}
     for one in named:
-        words = say(f"bench_conclusion.{one.line.panel.conclusion}")
-        text = say("bench.sentence", name=one.name, words=words)
+        panel = one.line.panel
+        key = (panel.pair.name, panel.kind, panel.conclusion)
+        place = str(panel.concurrency)
+        if one.line.hash_algorithm is not None:
+            place = say("bench.place", concurrency=place, algorithm=one.line.hash_algorithm)
+        said.setdefault(key, []).append(place)
+    for (pair, kind, conclusion), places in said.items():
+        text = say(
+            "bench.sentence",
+            pair=pair,
+            kind=say(f"bench_kind.{kind}"),
+            places=", ".join(places),
+            words=say(f"bench_conclusion.{conclusion}"),
+        )
         st.html(f'<div class="pw-line">{escaped(text)}</div>')
 
 
@@ -148,6 +164,7 @@ def _hits(named: Sequence[Named]) -> None:
         Column(say(f"bench.col_{name}"), numeric=True)
         for name in (*numbers, "prefill_off", "prefill_on")
     ]
+    columns.append(Column(say("bench.col_note"), wide=True))
     table("bench-hits", columns, [_hits_row(one) for one in named])
 
 
@@ -170,7 +187,21 @@ def _hits_row(one: Named) -> list[Cell]:
         panel.queries_on,
         panel.prefill_off_s,
         panel.prefill_on_s,
+        _notes(panel),
     ]
+
+
+def _notes(panel: Panel) -> str:
+    """What is to be explained in the compared ON runs, and makes none of them invalid."""
+    notes = [
+        row.note
+        for pair in panel.pairs
+        if pair.counts
+        for row in pair.on.verdict.rows
+        if row.note is not None
+    ]
+    words = [say(f"bench_note.{note}") for note in dict.fromkeys(notes)]
+    return "; ".join(words) or say("bench.nothing")
 
 
 def _speed(named: Sequence[Named]) -> None:
@@ -251,10 +282,21 @@ def _checklists(named: Sequence[Named]) -> None:
                 Column(say("bench.col_look")),
                 Column(say("bench.col_evidence"), wide=True),
             ]
+            logs = [entry for entry in entries if entry.look is Look.SERVER_LOG]
             rows: list[list[Cell]] = [
-                [say(f"bench_look.{entry.look}"), _evidence(entry)] for entry in entries
+                [say(f"bench_look.{entry.look}"), _evidence(entry)]
+                for entry in entries
+                if entry not in logs
             ]
             table(f"bench-checklist-{one.name}", columns, rows)
+            for entry in logs:
+                st.caption(say(f"bench_look.{entry.look}"))
+                st.code(_log_text(entry), language=None, wrap_lines=True, height=LOG_PX)
+
+
+def _log_text(entry: Entry) -> str:
+    texts = [str(value) for value in entry.values.values() if value is not None]
+    return "\n".join(texts) or say("cell.unknown")
 
 
 def _evidence(entry: Entry) -> str:
@@ -291,6 +333,8 @@ def _run_table(key: str, runs: Sequence[RunLine], *, empty: str = "") -> None:
 def _run_row(line: RunLine) -> list[Cell]:
     verdict = say("bench.not_judged_run")
     why = [] if line.reason is None else [line.reason]
+    if line.state == "not run" and not why:
+        why = [say("bench.not_in_import")]
     if line.verdict is not None:
         verdict = say(f"bench_verdict.{line.verdict.verdict}")
         why += [_rule(row) for row in line.verdict.broken]

@@ -11,7 +11,8 @@ from core.domain.ratios import ratio_of_sums
 from core.domain.reading import Reading, Reason
 from core.views.fleet import LeverMark
 
-DAY_S = 86_400.0
+RECORDED = "recorded"
+"""Jobs that came with the program: no change of the lever log concerns them."""
 FILE_DATE = "%Y%m%d-%H%M%S"
 
 
@@ -47,7 +48,7 @@ class HistoryPoint:
 
 @dataclass(frozen=True)
 class History:
-    """Points, oldest first, and the changes of the lever log from the first to now."""
+    """Points, oldest first, and the changes of the lever log from the first of ours to now."""
 
     points: tuple[HistoryPoint, ...]
     changes: tuple[LeverMark, ...]
@@ -61,8 +62,12 @@ def load_history(store: Store, model: str | None, now: float) -> History:
     points = sorted(_points(rows), key=lambda point: point.at)
     if not points:
         return History((), (), now, now)
-    start, end = min(points[0].at, now), max(points[-1].at, now)
-    period = {"from": datetime.fromtimestamp(start, UTC), "until": datetime.fromtimestamp(end, UTC)}
+    own = [point.at for point in points if point.origin != RECORDED]
+    start, end = points[0].at, max(points[-1].at, now)
+    period = {
+        "from": datetime.fromtimestamp(own[0] if own else end, UTC),
+        "until": datetime.fromtimestamp(end, UTC),
+    }
     found = store.read("bench_levers", period)
     return History(tuple(points), tuple(_mark(row) for row in found), start, end)
 
