@@ -1,5 +1,7 @@
 """What runs for as long as the app runs: the cache's owner, its writer, the collector.
 
+Benchmarks run on without it; it only finishes the jobs of runners that died.
+
 One per process. No Streamlit here: pages come and go, this stays.
 """
 
@@ -115,14 +117,16 @@ class Runtime:
         A job that runs goes on when the app ends: its runner is a process of its own.
         """
         shelves = [Shelf(self.jobs, self.inbox, known=self._stored_jobs)]
-        if self.settings.demo:
-            shelves.append(self._recorded_shelf())
+        wants_recorded = self.settings.demo
         while True:
-            for shelf in shelves:
-                try:
+            try:
+                if wants_recorded:
+                    shelves.append(self._recorded_shelf())
+                    wants_recorded = False
+                for shelf in shelves:
                     shelf.store()
-                except Exception:
-                    log.exception("storing benchmarks failed, trying again")
+            except Exception:
+                log.exception("storing benchmarks failed, trying again")
             if self._stop.wait(SHELVE_EVERY_S):
                 return
 

@@ -30,7 +30,7 @@ from core.errors import BenchFailedError, BenchmarkError, BenchServerError
 
 log = logging.getLogger(__name__)
 
-SETTLE_PAUSE_S, SETTLE_MOST_S = 0.3, 5.0
+SETTLE_PAUSE_S, SETTLE_MOST_S = 0.2, 5.0
 """An engine counts a request a moment after its client has the last token."""
 AFTER_DEATH_S = 10.0
 """So long a benchmark may go on without its server: to say itself what failed."""

@@ -65,7 +65,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     monkeypatch.setenv("PREFIXWATCH_BENCH_API_KEY", KEY)
     monkeypatch.setattr(runner, "SETTLE_PAUSE_S", 0.01)
     monkeypatch.setattr(runner, "AFTER_DEATH_S", 0.2)
-    monkeypatch.setattr(server, "GRACE_S", 0.5)
+    monkeypatch.setattr(server, "GRACE_S", 0.3)
     monkeypatch.setattr(watch, "GLANCE_S", 0.02)
     made = Home(tmp_path, load_settings())
     made.goes_wrong()

@@ -114,7 +114,7 @@ def serve():
 def bench():
     print("Namespace(...)\nthe key is", os.environ.get("OPENAI_API_KEY"), flush=True)
     print("\r 10%\r 50%", end="", file=sys.stderr, flush=True)
-    if WRONG.get("bench_hangs"):
+    if WRONG.get("bench_hangs", "no such run") in value("--result-dir"):
         time.sleep(600)
     if WRONG.get("bench_exits"):
         print("ValueError: tokenizer not found", file=sys.stderr)

@@ -1,6 +1,5 @@
 """`python -m core.bench`: plan, run, judge, import."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 

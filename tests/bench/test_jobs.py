@@ -13,7 +13,7 @@ import pytest
 
 from core.bench.jobs import RUNNER_DIED, Jobs
 from core.bench.launch import launch, run_here
-from core.bench.processes import is_alive, mark_of, own_mark, recorded
+from core.bench.processes import Mark, is_alive, mark_of, own_mark, recorded
 from core.bench.state import JobState, Step, read_state
 from core.config import load_settings
 from core.domain.bench.plan import Plan, Target
@@ -32,17 +32,19 @@ def steps(state: JobState) -> list[Step]:
     return [run.step for run in state.runs]
 
 
-def runner_gone(home: Home, job_id: str) -> bool:
+def runner_of(home: Home, job_id: str) -> Mark:
     runner = home.jobs.runner_of(job_id)
-    return runner is None or not is_alive(runner)
+    assert runner is not None
+    return runner
 
 
-def hanging(home: Home, plan: Plan) -> str:
-    """A job whose benchmark is under way and will not end by itself."""
-    home.goes_wrong(bench_hangs=True)
+def hanging(home: Home, plan: Plan, *, at: int = 1, **more: object) -> str:
+    """A job of which one run is under way and will not end by itself."""
+    home.goes_wrong(bench_hangs=f"00{at + 1}-", **more)
     job_id = launch(plan, "wish", settings=home.settings)
-    until(lambda: Step.BENCHMARKING in steps(state_of(home, job_id)), most_s=30)
-    until(lambda: len(home.left()) >= 4)
+    run_id = state_of(home, job_id).runs[at].run_id
+    run = home.jobs.job(job_id) / "runs" / run_id
+    until(lambda: len(recorded(run)) == 2 and len(home.left()) >= 4, most_s=30)
     return job_id
 
 
@@ -71,64 +73,52 @@ def test_two_tabs_bring_one_token_until_the_job_has_ended(home: Home, plan: Plan
 
 
 def test_a_target_has_one_job_until_it_ends(home: Home, plan: Plan) -> None:
-    """A job at work is left alone by a restart and by other jobs; cancelled, it gives way."""
+    """A job at work is left alone by a restart and by other jobs.
+
+    TERM to its runner is a cancel: it takes its server along and gives the target free.
+    """
     job_id = hanging(home, plan)
     assert home.jobs.sweep() == []
     with pytest.raises(BenchBusyError, match=job_id):
         launch(plan, "another wish", settings=home.settings)
-    home.jobs.cancel(job_id)
-    until(lambda: runner_gone(home, job_id))
+    runner = runner_of(home, job_id)
+    os.kill(runner.pid, signal.SIGTERM)
+    until(lambda: not is_alive(runner))
     state = state_of(home, job_id)
-    assert (state.step, steps(state)) == (Step.CANCELLED, [Step.CANCELLED, Step.NOT_RUN])
+    assert (state.step, steps(state)) == (Step.CANCELLED, [Step.DONE, Step.CANCELLED])
+    assert state.reason == "the runner was sent SIGTERM"
     assert home.left() == []
     assert home.jobs.launch(plan, "another wish", start=lambda _: STRANGER) != job_id
 
 
 def test_a_killed_runner_leaves_no_server_and_a_true_state(home: Home, two_pairs: Plan) -> None:
-    """After kill -9 of the runner all it started ends by itself, and a restart says what was."""
+    """After kill -9 of the runner all it started ends by itself, and a restart says what was.
+
+    Runs that were done stay done, the one under way failed, the others were not run.
+    """
     job_id = hanging(home, two_pairs)
-    runner = home.jobs.runner_of(job_id)
-    assert runner is not None
-    os.kill(runner.pid, signal.SIGKILL)
+    os.kill(runner_of(home, job_id).pid, signal.SIGKILL)
     until(lambda: home.left() == [])
     assert not state_of(home, job_id).ended
     assert home.jobs.sweep() == [job_id]
     state = state_of(home, job_id)
     assert (state.step, state.reason) == (Step.FAILED, RUNNER_DIED)
-    assert steps(state) == [Step.FAILED, *[Step.NOT_RUN] * 3]
+    assert steps(state) == [Step.DONE, Step.FAILED, *[Step.NOT_RUN] * 2]
     assert home.jobs.sweep() == []
     assert home.jobs.launch(two_pairs, "again", start=lambda _: STRANGER) != job_id
 
 
-def test_runs_that_were_done_stay_done(home: Home, two_pairs: Plan) -> None:
-    """A runner that dies in its second run has lost that one only."""
-    job_id = launch(two_pairs, "wish", settings=home.settings)
-    until(lambda: state_of(home, job_id).runs[0].step is Step.DONE, most_s=30)
-    runner = home.jobs.runner_of(job_id)
-    assert runner is not None
-    os.kill(runner.pid, signal.SIGKILL)
-    until(lambda: not is_alive(runner))
-    home.jobs.sweep()
-    found = steps(state_of(home, job_id))
-    assert found[0] is Step.DONE
-    assert set(found[1:]) <= {Step.DONE, Step.FAILED, Step.NOT_RUN}
-    assert found[-1] is Step.NOT_RUN
-
-
 def test_a_sweep_ends_what_the_keeper_could_not(home: Home, plan: Plan) -> None:
     """Where runner and keepers were killed together, a restart ends the engine they left."""
-    home.goes_wrong(bench_hangs=True, child=str(home.folder / "child"), near=True)
-    job_id = launch(plan, "wish", settings=home.settings)
-    until(lambda: Step.BENCHMARKING in steps(state_of(home, job_id)), most_s=30)
+    job_id = hanging(home, plan, at=0, child=str(home.folder / "child"), near=True)
     run = home.jobs.job(job_id) / "runs" / state_of(home, job_id).runs[0].run_id
-    until(lambda: len(recorded(run)) == 2)
-    runner = home.jobs.runner_of(job_id)
-    assert runner is not None
+    child = mark_of(int((home.folder / "child").read_text()))
+    assert child is not None
+    runner = runner_of(home, job_id)
     for mark in (*recorded(run), runner):
         os.kill(mark.pid, signal.SIGKILL)
     until(lambda: not is_alive(runner))
-    child = mark_of(int((home.folder / "child").read_text()))
-    assert child is not None
+    assert is_alive(child)
     assert home.jobs.sweep() == [job_id]
     assert not is_alive(child)
     assert home.left() == []
@@ -165,18 +155,7 @@ def test_the_job_outlives_the_app_that_launched_it(home: Home, plan: Plan) -> No
     assert home.jobs.sweep() == []
     until(lambda: state_of(home, job_id).ended, most_s=30)
     assert state_of(home, job_id).step is Step.DONE
-    until(lambda: runner_gone(home, job_id) and home.left() == [])
-
-
-def test_term_to_the_runner_is_a_cancel(home: Home, plan: Plan) -> None:
-    """A runner that is told to end takes its server along and says who wanted it."""
-    job_id = hanging(home, plan)
-    runner = home.jobs.runner_of(job_id)
-    assert runner is not None
-    os.kill(runner.pid, signal.SIGTERM)
-    until(lambda: state_of(home, job_id).ended)
-    assert state_of(home, job_id).reason == "the runner was sent SIGTERM"
-    until(lambda: home.left() == [])
+    until(lambda: not is_alive(runner_of(home, job_id)) and home.left() == [])
 
 
 def test_a_launch_that_was_cut_short_is_finished(home: Home, plan: Plan) -> None:
@@ -275,3 +254,11 @@ def test_a_flag_that_can_load_code_needs_a_setting(home: Home, plan: Plan, argum
             settings=home.settings,
         )
     assert home.jobs.all() == []
+
+
+@pytest.mark.parametrize("name", ["NCCL_NET_PLUGIN", "VLLM_LOGGING_CONFIG_PATH", "HF_ENDPOINT"])
+def test_a_variable_that_can_load_code_is_refused(home: Home, plan: Plan, name: str) -> None:
+    """What makes a program load files or ask another host is no plan's to set."""
+    serve = replace(plan.serve, environment=(("OMP_NUM_THREADS", "1"), (name, "x")))
+    with pytest.raises(BenchRefusedError, match=name):
+        launch(replace(plan, serve=serve), "wish", settings=home.settings)
