@@ -215,6 +215,19 @@ def test_a_launch_goes_to_its_verdicts(fake: Fake, open_plan: Callable[..., AppT
     assert not app.button(key="bench_launch").disabled
 
 
+def test_a_job_outlives_the_app(fake: Fake, open_plan: Callable[..., AppTest]) -> None:
+    """The app ends while a job runs: it goes on by itself, and the next start stores it."""
+    fake(bench_s=1)
+    app = open_plan()
+    ran(app.button(key="bench_launch").click().run())
+    runtime.shut_down()
+    jobs = Jobs(load_settings())
+    assert [state.ended for state in jobs.all()] == [False]
+    until(lambda: all(state.ended for state in jobs.all()))
+    settled(ran(app.run()), jobs)
+    assert say("bench.no_trouble") in said(app)
+
+
 def test_a_job_is_cancelled(fake: Fake, open_plan: Callable[..., AppTest]) -> None:
     """Cancel ends what runs; the runs say so, and none of them has a figure."""
     fake(bench_hangs=True)
