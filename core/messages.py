@@ -1491,6 +1491,8 @@ TEXTS: dict[str, str] = {
     "bench.col_why": "Why",
     "bench.col_time": "Time",
     "bench.not_judged_run": "not judged",
+    "bench.no_pairs": "No pair of an OFF and an ON run has ended: nothing is compared.",
+    "bench.rule_seen": "{rule}: {seen}",
     "bench.rule": "{rule}: expected {expected}, seen {seen}",
     "bench.last_output": "Last output of {run}",
     "bench.history": "Over time",
