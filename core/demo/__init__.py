@@ -17,6 +17,8 @@ The fleet's people try things out: `experiments` has their plans and what is tru
 through the doors of a page, above this room.
 """
 
+from pathlib import Path
+
 from core.demo.arrivals import Kind
 from core.demo.declared import evaluators_of
 from core.demo.experiments import KNOWN, demo_log, demo_plans
@@ -27,11 +29,15 @@ from core.demo.quality import Evaluator
 from core.demo.source import HISTORY_S, demo_source, fleet_epoch, is_over
 from core.demo.truth import known_requests, known_scores
 
+RECORDED_BENCHMARK = Path(__file__).with_name("recorded_benchmark")
+"""A plan with its results, as a real `vllm bench serve` left them; nothing in it is simulated."""
+
 __all__ = [
     "DECISIONS",
     "HISTORY_S",
     "KNOWN",
     "LOOKS",
+    "RECORDED_BENCHMARK",
     "Evaluator",
     "Kind",
     "demo_changes",

@@ -55,6 +55,7 @@ STYLE = """<style>
   .pw-table td:first-child {white-space: nowrap;}
   .pw-table .wide {min-width: 110px;}
   [class*="st-key-grid"] [data-testid="stColumn"] {min-width: 100%;}
+  .st-key-grid-bench_plan [data-testid="stColumn"] [data-testid="stColumn"] {min-width: 30%;}
   .st-key-scope [data-testid="stColumn"] {min-width: 150px; flex: 1 1 150px;}
   .st-key-scope [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
   [class*="st-key-grid"] [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}

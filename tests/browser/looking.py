@@ -17,6 +17,7 @@ PAGES = {
     "cached_prefill": "prefill.headline",
     "preemption": "preempt.strip",
     "quality": "quality.agreement",
+    "benchmarks": "bench.plan",
     "request": "request.recent",
     "data_health": "health.sources",
 }
