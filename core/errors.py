@@ -14,6 +14,7 @@
         CacheSchemaError      the file was made by a newer version
         BatchError            an inbox batch that cannot be merged
       CollectorBusyError      another collector already serves this source
+      EntryError              what somebody entered cannot be recorded as it is
       QueryFileError          a query file that breaks its contract, with file and line
 
 Each carries a title, a detail and a next step. They are raised with the value
@@ -120,6 +121,11 @@ class BatchError(CacheError):
 class CollectorBusyError(DashboardError):
     title = "Another collector already serves this source"
     next_step = "Wait for it or stop it; two collectors of one source would race."
+
+
+class EntryError(DashboardError):
+    title = "This cannot be recorded as it is"
+    next_step = "Correct what is named and send it again; nothing was recorded."
 
 
 class QueryFileError(DashboardError):

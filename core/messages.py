@@ -1015,6 +1015,116 @@ TEXTS: dict[str, str] = {
     "col.exactly_one": "Exactly one",
     "col.at_least_one": "At least one",
     "col.attribution": "Known by",
+    # experiments: the eight levers, what a comparison cannot exclude, evidence, checks
+    "lever_path.affinity_routing": "Requests go to an engine that already holds their prefix, so "
+    "that more of the prompt is found in its cache.",
+    "lever_path.replicas": "More engines share the load: more capacity, smaller batches and "
+    "shorter queues on each.",
+    "lever_path.memory_concurrency": "More or less room for KV blocks and for requests at a time: "
+    "fewer evictions, or more work side by side.",
+    "lever_path.kv_dtype": "Each element of the KV cache takes fewer bytes, so that more blocks "
+    "fit into the same memory.",
+    "lever_path.scaling_stability": "Fewer engine processes are replaced without need, so that "
+    "warm caches live longer.",
+    "lever_path.prompt_order": "What requests share stands first and is written the same way each "
+    "time, so that more leading tokens are equal.",
+    "lever_path.match_unit_blocks": "Prefixes match at finer or coarser steps, so that more of "
+    "what is shared can be reused.",
+    "lever_path.context_trimming": "Inputs are shorter, so that there is less to compute.",
+    "lever_watch.affinity_routing": "Load that gathers on few engines, longer queues, another "
+    "cache salt, an index that is behind.",
+    "lever_watch.replicas": "Each engine keeps its KV size: prefixes spread over more caches, new "
+    "ones start cold, and the hit ratio may fall.",
+    "lever_watch.memory_concurrency": "KV blocks compete with other uses of the memory: "
+    "preemptions, out-of-memory ends, throughput.",
+    "lever_watch.kv_dtype": "Quality by task, the backend and its scales. Memory is not exactly "
+    "halved, nor the number of blocks exactly doubled.",
+    "lever_watch.scaling_stability": "Crashes, rollouts, node changes and evictions go on; idle "
+    "capacity costs money.",
+    "lever_watch.prompt_order": "The model reads another input: blanks and the order of messages "
+    "count. Quality by task and template.",
+    "lever_watch.match_unit_blocks": "Limits of the model, the backend and hybrid caches; prefill "
+    "and decode speed.",
+    "lever_watch.context_trimming": "Information is lost and prefixes change: hit ratio and "
+    "quality may both move either way.",
+    "lever_quality.required": "This change alters what the model reads, computes with or is: it "
+    "needs a non-inferior verdict of its own.",
+    "lever_quality.basic": "This change means to keep the input as it is. Nothing is taken as "
+    "neutral: usage contracts, incomplete rate and the gate are checked all the same.",
+    "cannot_exclude.shared_engines": "Both arms share engines: one arm's cache contents and queue "
+    "are part of the other arm's conditions.",
+    "cannot_exclude.pool_resources": "The pools may differ in hardware, settings, neighbours or "
+    "load, whatever the change.",
+    "cannot_exclude.not_randomised": "Nobody drew lots: the arms may differ in their users, tasks "
+    "and inputs.",
+    "cannot_exclude.time_and_load": "The arms lie at different times: load, traffic, models behind "
+    "and other work may have changed in between.",
+    "cannot_exclude.run_order": "The arm that ran later may have met a warmer cache, and one run "
+    "of a task may differ from the next.",
+    "cannot_exclude.data_set_only": "The tasks of the data set stand for themselves; live traffic "
+    "may be of another kind.",
+    "cannot_exclude.other_conditions": "Another model, load or mix of inputs may give another "
+    "result.",
+    "evidence.no_evaluated_records": "no scored request",
+    "evidence.too_few_clusters": "too few sessions or tasks",
+    "evidence.coverage_below_minimum": "too few requests have a score",
+    "evidence.coverage_imbalance": "the arms differ in how many requests have a score",
+    "evidence.unknown_cluster_share": "too many requests without a session",
+    "evidence.session_in_both_arms": "sessions lie in both arms",
+    "evidence.dominant_cluster": "one session has too much of the weight",
+    "evidence.evaluator_version_mismatch": "scores by another version of the evaluator, or by an "
+    "unknown one",
+    "evidence.unknown_probability": "too many scores without a known sampling probability",
+    "evidence.contract_violation": "records that break a contract",
+    "evidence.sample_ratio_mismatch": "session counts do not fit the planned ratio",
+    "evidence.look_not_planned": "this look was not planned",
+    "evidence.plan_missing": "no plan was registered before the first data",
+    "evidence.incomplete_rate_worse": "more requests stay incomplete than the margin allows, or "
+    "that cannot be excluded",
+    "evidence.strata_dropped": "too much weight lies in strata that one arm lacks",
+    "evidence.no_interval": "the data give no interval",
+    "evidence.another_change": "another change inside an arm's period",
+    "evidence.revision_changed": "a revision changed inside an arm's period",
+    "evidence.registered_after_data": "the plan was registered after its data began",
+    "evidence.look_spends_nothing": "no level can be spent at this look: too few sessions, or no "
+    "more information than before",
+    "evidence.own_change": "the change that this experiment is about",
+    "evidence.own_trace": "found beside the experiment's own change, and taken as its trace",
+    "evidence.engines_changed": "engines restarted, came or left",
+    "evidence.revision_mixed": "several revisions side by side all the time",
+    "evidence.revision_rare": "a revision of few requests came or went",
+    "evidence.revision_unknown": "requests that do not name this revision: a change of it would "
+    "not be seen",
+    "check.mapping_sound": "Requests can be told apart by arm.",
+    "check.mapping_partial": "Some requests do not say to which arm they belong; they are in none.",
+    "check.mapping_missing": "No request says to which arm it belongs. Send the attribute with the "
+    "requests, or choose another one.",
+    "check.mapping_unknown": "No recent request is known in these labels, so nobody can say "
+    "whether arms will be told apart.",
+    "check.coverage_sound": "Enough recent requests have the primary score.",
+    "check.coverage_low": "Too few recent requests have the primary score: the gate would hold.",
+    "check.coverage_unknown": "No recent request should have had the primary score.",
+    "check.evaluator_sound": "One version of the evaluator scored, the planned one.",
+    "check.evaluator_unseen": "No recent record of the planned evaluator.",
+    "check.evaluator_unversioned": "The evaluator's version is not known, so a change of it would "
+    "not be seen: the gate would hold.",
+    "check.evaluator_several": "Several versions of the evaluator scored in the same time.",
+    "check.evaluator_other": "Another version of the evaluator scored than the plan names.",
+    "check.sessions_sound": "Recent requests name their session.",
+    "check.sessions_alone": "Requests without a session stand alone, as the plan says.",
+    "check.sessions_missing": "Too many recent requests have no session: the gate would hold, "
+    "unless the plan says that they stand alone.",
+    "check.sessions_unknown": "No recent request is known in these labels.",
+    "check.cycle_under_a_day": "The shortest arm's period is shorter than a day.",
+    "check.cycle_unexplained": "A day is an example and no promise of enough. Say why the period "
+    "spans a whole cycle of your load, or take at least a week.",
+    "check.cycle_explained": "The plan says why this period spans a whole cycle of the load. A day "
+    "is an example and no promise of enough.",
+    "check.cycle_a_week": "The period spans a week or more. Whether that is a whole cycle of your "
+    "load is yours to know.",
+    "check.data_seen": "Data of this arm exist already: the plan would be marked as registered "
+    "after its data, and its gate would hold.",
+    "check.data_ahead": "No data of the planned periods are known yet.",
     # errors
     "error.retry": "Try again",
     # quality

@@ -105,6 +105,17 @@ TABLES: dict[str, pa.Schema] = {
             "finding:s subject:s level:s title:s detail:s checked_at:t",
             "next_step:s",
         ),
+        "experiment_plans": (
+            "plan_key:i experiment:s version:i plan_hash:s registered_at:t registered_by:s body:s",
+        ),
+        "experiment_looks": (
+            "look_key:i experiment:s plan_hash:s taken_at:t taken_by:s body:s",
+            "number:i verdict:s",
+        ),
+        "experiment_decisions": (
+            "decision_key:i experiment:s decided_at:t decided_by:s decision:s override:b",
+            "plan_hash:s look_key:i verdict:s reason:s",
+        ),
     }.items()
 }
 
@@ -127,6 +138,9 @@ KEYS: dict[str, tuple[str, ...]] = {
     "violations": ("violation_id",),
     "orders": ("order_id",),
     "findings": ("finding", "subject"),
+    "experiment_plans": ("plan_key",),
+    "experiment_looks": ("look_key",),
+    "experiment_decisions": ("decision_key",),
 }
 
 DATED: dict[str, tuple[str, ...]] = {
@@ -149,6 +163,9 @@ FURTHEST: dict[str, dict[str, str]] = {
     "scores": {"seen_at": "greatest"},
     "violations": {"seen_at": "least"},
     "score_scans": {"scanned_at": "greatest"},
+    "experiment_plans": {"registered_at": "least"},
+    "experiment_looks": {"taken_at": "least"},
+    "experiment_decisions": {"decided_at": "least"},
 }
 """Columns that only ever widen."""
 COUNTED: dict[str, str] = {"observations": "revisions", "scores": "revisions"}

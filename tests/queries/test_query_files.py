@@ -52,6 +52,7 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     "engine_id": 1,
     "window_at": 0,
     "window_end": 300,
+    "dimension": "arm",
     **dict.fromkeys(("by", "across"), "cached_ratio"),
     **dict.fromkeys(("score", "evaluator", "reference_score", "reference_evaluator"), "x"),
     **dict.fromkeys(("evaluator_version", "reference_version", "by_value", "across_value")),
@@ -69,7 +70,16 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
         )
     ),
     **dict.fromkeys(
-        ("id", "logical_id", "observation_id", "session_id", "trace_id", "turn_id"), "x"
+        (
+            "id",
+            "logical_id",
+            "observation_id",
+            "session_id",
+            "trace_id",
+            "turn_id",
+            "experiment",
+        ),
+        "x",
     ),
 }
 SCOPE = ("cluster", "namespace", "model", "pod", "engine")

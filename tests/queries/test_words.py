@@ -13,10 +13,18 @@ from core import errors
 from core.catalogue import METRICS
 from core.domain.completion import Basis, State
 from core.domain.evaluations import Level, RecordStatus
+from core.domain.experiments.changes import ChangeReason
+from core.domain.experiments.checks import Check
+from core.domain.experiments.comparison import NotExcluded
+from core.domain.experiments.levers_guide import LEVERS, QualityCheck
+from core.domain.experiments.looks import LOOK_SPENDS_NOTHING
+from core.domain.experiments.revisions import RevisionReason
+from core.domain.experiments.versions import REGISTERED_AFTER_DATA
 from core.domain.exporters import Contract
 from core.domain.levers import LeverKind
 from core.domain.reading import Reason
 from core.domain.scope import LABELS, RANGES, Compare
+from core.domain.statistics.holds import HoldReason
 from core.domain.unknowns import Unknown
 from core.domain.usage import Status, Why
 from core.domain.windows import Preempt, Unsure
@@ -154,6 +162,12 @@ def kinds_of_source_errors() -> Iterator[str]:
         *(f"unsure.{why}" for why in Unsure),
         *(f"window.{state}" for state in Preempt),
         *(f"exposure.{w}_{p}" for w in ("engine", "pod", "pool") for p in Preempt),
+        *(f"lever_{topic}.{lever}" for lever in LEVERS for topic in ("path", "watch")),
+        *(f"lever_quality.{check}" for check in QualityCheck),
+        *(f"cannot_exclude.{one}" for one in NotExcluded),
+        *(f"evidence.{reason}" for reason in (*HoldReason, *ChangeReason, *RevisionReason)),
+        *(f"evidence.{reason}" for reason in (REGISTERED_AFTER_DATA, LOOK_SPENDS_NOTHING)),
+        *(f"check.{check}" for check in Check),
         *(f"page.{path.stem}" for path in (ROOT / "pages").glob("*.py")),
     ],
 )

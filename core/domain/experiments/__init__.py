@@ -1,0 +1,1 @@
+"""What an experiment is: its plan, the looks taken, reasons to hold, and the decision."""
