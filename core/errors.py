@@ -16,6 +16,10 @@
       CollectorBusyError      another collector already serves this source
       EntryError              what somebody entered cannot be recorded as it is
       QueryFileError          a query file that breaks its contract, with file and line
+      BenchmarkError
+        BenchPlanError        a plan that is refused as it is written
+        BenchFailedError      a benchmark or a server of it that ended badly
+        BenchResultError      a result file that is missing or cannot be believed
 
 Each carries a title, a detail and a next step. They are raised with the value
 seen and the rule it broke, and caught in two places only: `collect`, which
@@ -130,3 +134,29 @@ class EntryError(DashboardError):
 
 class QueryFileError(DashboardError):
     title = "A query file breaks its contract"
+
+
+class BenchmarkError(DashboardError):
+    title = "A benchmark gave no result"
+
+
+class BenchPlanError(BenchmarkError):
+    title = "The benchmark plan is refused"
+    next_step = "Correct the plan; nothing of it was started."
+
+
+class BenchFailedError(BenchmarkError):
+    title = "The benchmark failed"
+    next_step = "Read the last lines of its output and of its server's log."
+
+    def __init__(
+        self, detail: str, *, exit_code: int | None = None, last_output: str | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.exit_code = exit_code
+        self.last_output = last_output
+
+
+class BenchResultError(BenchmarkError):
+    title = "The benchmark's result cannot be read"
+    next_step = "The run counts as failed; its output says why there is no usable result."
