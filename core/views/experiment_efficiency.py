@@ -265,5 +265,5 @@ def _incomplete(figures: GateFigures) -> EfficiencyRow:
     interval = None
     if found.interval is not None:
         interval = Interval(-found.interval.upper, -found.interval.lower)
-    delta = None if found.estimate is None else -found.estimate
+    delta = None if found.estimate is None else 0.0 - found.estimate
     return EfficiencyRow("incomplete_rate", base, new, delta, interval)
