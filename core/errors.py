@@ -18,7 +18,10 @@
       QueryFileError          a query file that breaks its contract, with file and line
       BenchmarkError
         BenchPlanError        a plan that is refused as it is written
+        BenchRefusedError     a plan that the settings do not allow here
+        BenchBusyError        another job has the target
         BenchFailedError      a benchmark or a server of it that ended badly
+          BenchServerError    a server that did not start, died or is not the planned one
         BenchResultError      a result file that is missing or cannot be believed
 
 Each carries a title, a detail and a next step. They are raised with the value
@@ -145,6 +148,16 @@ class BenchPlanError(BenchmarkError):
     next_step = "Correct the plan; nothing of it was started."
 
 
+class BenchRefusedError(BenchmarkError):
+    title = "The benchmark is not allowed here"
+    next_step = "Nothing was started. The PREFIXWATCH_BENCH settings say what may be launched."
+
+
+class BenchBusyError(BenchmarkError):
+    title = "Another benchmark has this target"
+    next_step = "Wait for it or cancel it; two at once would measure each other."
+
+
 class BenchFailedError(BenchmarkError):
     title = "The benchmark failed"
     next_step = "Read the last lines of its output and of its server's log."
@@ -155,6 +168,11 @@ class BenchFailedError(BenchmarkError):
         super().__init__(detail)
         self.exit_code = exit_code
         self.last_output = last_output
+
+
+class BenchServerError(BenchFailedError):
+    title = "The server of the benchmark failed"
+    next_step = "Look at its log in the folder of the run."
 
 
 class BenchResultError(BenchmarkError):
