@@ -1408,8 +1408,7 @@ TEXTS: dict[str, str] = {
     "missing.bounds": "Whatever the missing scores are, the difference lies between {low} and "
     "{high}.",
     "missing.tips": "The estimate would reach minus the margin if {rate} % of the new arm's "
-    "missing passed: {gap} points below those observed. Below 0 nothing missing can do that, "
-    "above 100 nothing missing can prevent it.",
+    "missing passed, {gap} points below those observed.",
     "missing.limit_at": "The lower limit would reach minus the margin if {rate} % of the new "
     "arm's missing passed.",
     "missing.never_breaks": "No missing score of the new arm can bring the lower limit down to "

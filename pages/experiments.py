@@ -10,7 +10,7 @@ ui.outcome()
 one = ui.experiment_bar(view)
 if one:
     ui.verdict_panel(one)
-    left, right = ui.grid("experiment_gate", 1, 1)
+    left, right = ui.grid("experiment_gate", 6, 5)
     with left:
         ui.efficiency_panel(one)
     with right:

@@ -22,7 +22,7 @@ def efficiency_panel(one: ExperimentView) -> None:
         Column(say("experiments.delta"), numeric=True),
     ]
     ordered = sorted(one.efficiency, key=lambda row: row.beside)
-    table("experiment_efficiency", columns, [_row(one, row) for row in ordered])
+    table("experiment_efficiency", columns, [_row(one, row) for row in ordered], whole=True)
     lines(_notes(one))
 
 

@@ -29,7 +29,7 @@ def plan_card(one: ExperimentView) -> None:
 
 
 def _table(key: str, rows: list[list[Cell]]) -> None:
-    table(key, [Column(say("plan.part")), Column(say("plan.planned"), wide=True)], rows)
+    table(key, [Column(say("plan.part")), Column(say("plan.planned"), wide=True)], rows, whole=True)
 
 
 def _what(one: ExperimentView) -> list[list[Cell]]:
