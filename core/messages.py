@@ -1333,6 +1333,9 @@ TEXTS: dict[str, str] = {
     "beside the quality gate, looks and decisions. No plan is registered yet. Make one below, by "
     "the form or from JSON; nothing in a deployment is changed by it.",
     "experiments.which": "Experiment",
+    "experiments.all": "All experiments",
+    "experiments.none": "No plan is registered.",
+    "experiments.last_verdict": "At its last planned look",
     "experiments.entry": "{title} · {name} · {verdict}",
     "experiments.broken": "No version of this plan can be read ({fault}). It stays as it is "
     "stored; register a new version below.",

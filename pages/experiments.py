@@ -27,5 +27,6 @@ if one:
     ui.plan_card(one)
     ui.versions_panel(one)
     ui.changes_log(one)
+ui.experiments_table(view)
 ui.plan_forms(view)
 ui.calculator()
