@@ -1,9 +1,7 @@
 """One experiment out of a written cache: every verdict, every hold, worked by hand."""
 
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,13 +32,6 @@ ONE_LOOK: dict[str, Any] = {
     "planned_clusters": None,
     "load_cycle": None,
 }
-
-
-@pytest.fixture
-def trial(tmp_path: Path) -> Iterator[Trial]:
-    made = Trial(tmp_path)
-    yield made
-    made.store.close()
 
 
 def rate(percent: int) -> Any:
