@@ -198,7 +198,9 @@ def _form() -> None:
 def _field(field: Field) -> None:
     label, key = say(f"plan.{field.name}"), PREFIX + field.name
     if field.kind == "choice":
-        st.selectbox(label, list(field.options), key=key, format_func=field.words)
+        held = st.session_state[key]
+        options = dict.fromkeys((*field.options, held))
+        st.selectbox(label, list(options), key=key, format_func=field.words)
     elif field.kind == "flag":
         st.checkbox(label, key=key)
     elif field.kind == "moment":
