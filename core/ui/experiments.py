@@ -93,6 +93,9 @@ def verdict_panel(one: ExperimentView) -> None:
     if one.holds:
         heading(say("experiments.holds"))
         lines([evidence_line(one, line) for line in one.holds], "pw-list")
+    if one.would_hold:
+        heading(say("experiments.would_hold"))
+        lines([evidence_line(one, line) for line in one.would_hold], "pw-list")
     asked = say(f"lever_quality.{one.plan.quality}")
     lines([asked, *not_excluded(one.plan.comparison)])
 
@@ -284,7 +287,8 @@ def _gate_notes(one: ExperimentView, *, ratio: bool) -> list[str]:
 
 
 def _points(value: float, *, ratio: bool) -> str:
-    return f"{value * 100:.4g} pp" if ratio else f"{value:.4g}"
+    words = f"{value * 100:.4g} pp" if ratio else f"{value:.4g}"
+    return words.replace("-", "−")
 
 
 def _on_the_line(one: ExperimentView, *, ratio: bool) -> list[str]:
@@ -305,7 +309,7 @@ def _missing_notes(one: ExperimentView, *, ratio: bool) -> list[str]:
         low, high = (_points(n, ratio=ratio) for n in (missing.bounds.lower, missing.bounds.upper))
         said.append(say("missing.bounds", low=low, high=high))
     if missing.tips is not None and 0 <= missing.tips.rate <= 1:
-        rate, gap = (f"{n * 100:.1f}" for n in missing.tips)
+        rate, gap = (f"{n * 100:.1f}".replace("-", "−") for n in missing.tips)
         said.append(say("missing.tips", rate=rate, gap=gap))
     tips = missing.interval_tips
     if tips is not None:
