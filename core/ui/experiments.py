@@ -123,6 +123,8 @@ def _standing_words(one: ExperimentView) -> str:
 
 def _warnings(one: ExperimentView) -> list[str]:
     said = []
+    if one.fleet.requests is not None and one.fleet.requests.state == "backfilling":
+        said.append(say("experiments.reading"))
     if one.mark.registered_after_data:
         said.append(say("marks.after_data_long"))
     if one.mark.edited_after_data:
