@@ -662,6 +662,10 @@ _ENTRIES = (
         caveats=(
             "An evaluator's error is missing, not a failure.",
             "Incomplete requests are left out, which is a selection.",
+            (
+                "On the Quality page a request that was chosen with a known probability counts by "
+                "one over it, and intervals are over sessions."
+            ),
         ),
         not_read_as="an effect of what the requests are grouped by",
         reference="Langfuse scores",

@@ -1129,7 +1129,8 @@ TEXTS: dict[str, str] = {
     "error.retry": "Try again",
     # quality
     "page.quality": "Quality",
-    "estimate": "{value} ({low} to {high})",
+    "estimate": "{value} ({limits})",
+    "estimate.limits": "{low} to {high}",
     "choice.gone": "{name}: what the link asks for is not here ({value}). The usual one is shown.",
     "quality.score": "Score, evaluator and version",
     "quality.estimand": "Estimand",
@@ -1140,17 +1141,27 @@ TEXTS: dict[str, str] = {
     "quality.across_help": "Both groups are compared as if they had the same mix of these. Only "
     "what a caching change does not alter itself is offered.",
     "quality.series": "{name} · {evaluator} {version}",
-    "quality.version": "v{version}",
+    "quality.own_series": "{name} · version {version}",
+    "quality.version": "version {version}",
     "quality.no_version": "(no version)",
-    "quality.kind": "This score is a {kind}. It measures {measures}; it is not {other}.",
+    "quality.kind": "This score is a {kind}: it says {measures}. It is not {other}.",
+    "quality.kind_declared": "This score is a {kind}, declared as: {measures} It is not {other}.",
     "quality.strata": "Scores by {by}",
+    "quality.flags": "{group}: {flags}.",
     "quality.all": "All requests",
     "quality.not_scored": "no scored request",
     "quality.no_pass_mark": "no pass mark",
     "quality.dot": "{value}, {n} scored requests of {sessions} sessions",
     "quality.sessions_overlap": "A session may lie in several groups, so sessions do not add up. "
     "Intervals are 95 % and respect sessions. Pale dots: fewer than 20 sessions or 10 degrees of "
-    "freedom.",
+    "freedom, too few to decide on. Effective n: independent requests that an interval is worth.",
+    "quality.coverage": "What stands behind all requests",
+    "quality.bounds": "If every missing score and evaluator error were a fail, the rate of all "
+    "requests would be {worst}; if every one were a pass, {best}. Only of requests with a session, "
+    "and without sampling error.",
+    "quality.bounds_none": "No score is missing that this evaluator should have given.",
+    "quality.bounds_unknown": "Scores are missing whose weight is not known: how low or high the "
+    "rate would be with them cannot be said.",
     "quality.independence": "No request has a session id. Each stands alone here: independence is "
     "assumed, and a gate does not accept it.",
     "quality.weighted": "This evaluator samples: every scored request counts by one over its "
@@ -1158,17 +1169,21 @@ TEXTS: dict[str, str] = {
     "quality.exposure": "Exposure says that an engine preempted something while a request ran on "
     "it; which requests that were is not known.",
     "quality.contrast": "Two groups against each other, crude beside standardised",
+    "quality.exploratory": "The q-values are exploratory (Benjamini and Hochberg, over these "
+    "strata): where many differences are looked at, some are far from 0 by chance.",
     "quality.new": "This group",
     "quality.base": "minus this group",
     "quality.no_contrast": "There are no two groups with a scored request to compare.",
     "quality.association": "Association of ranks",
     "quality.observed": "What the tables show, and what to look at next",
-    "quality.nothing_observed": "None of the observations that the guide names is shown by these "
-    "intervals.",
+    "quality.nothing_observed": "These intervals show none of the patterns that come with a next "
+    "check.",
     "quality.observed_note": "An association that vanishes when stratified is no proof of a single "
     "cause; one that stays is not automatically nondeterminism or a hash collision. Equal input "
     "length is not equal difficulty.",
     "quality.requests": "Requests of a group",
+    "quality.cell": "Group (or click its dot)",
+    "quality.none_chosen": "none",
     "quality.no_requests": "No request is in this group.",
     "quality.capped": "{n} requests are in this group; {most} are shown, failed ones first.",
     "quality.agreement": "Who agrees with whom",
@@ -1199,7 +1214,7 @@ TEXTS: dict[str, str] = {
     "axis.content": "pass rate of complete answers (%)",
     "axis.composite": "pass rate, incomplete as fail (%)",
     "axis.mean": "mean score",
-    "axis.difference_pp": "difference of pass rates (points)",
+    "axis.difference_pp": "difference of pass rates (pp)",
     "axis.difference": "difference of mean scores",
     "dimension.cached_ratio": "Cached ratio",
     "dimension.idle_gap": "Idle gap before the turn",
@@ -1234,9 +1249,18 @@ TEXTS: dict[str, str] = {
     "col.pass_rate": "Pass rate (95 %)",
     "col.mean": "Mean score (95 %)",
     "col.evaluated": "Scored",
-    "col.missing": "Missing",
+    "col.missing": "Missing share",
+    "col.error_share": "Evaluator error share",
+    "col.eligible": "Requests it is meant for",
+    "col.coverage": "Evaluation coverage",
+    "col.kish": "n by weights (Kish)",
+    "col.largest": "Largest session's share",
+    "col.session_unknown": "Session unknown",
+    "col.probability_unknown": "Probability unknown",
+    "col.ratio_unknown": "Cached ratio unknown",
+    "col.q": "q (exploratory)",
     "col.not_sampled": "Not sampled",
-    "col.worth": "Worth independent",
+    "col.worth": "Effective n",
     "col.notes": "Notes",
     "col.comparison": "Comparison",
     "col.association": "Association",
@@ -1256,12 +1280,12 @@ TEXTS: dict[str, str] = {
     "col.only_first": "Only evaluator passes",
     "col.only_second": "Only the other passes",
     "col.both_fail": "Both fail",
-    "col.shrinks": "Shows of a true difference",
+    "col.true_margin": "2 pp on its scale stand for",
     "flag.few_clusters": "few sessions",
     "flag.sessionless": "{n} without a session (in no interval)",
     "flag.weightless": "{n} scored without a known probability (left out)",
     "flag.conflicts": "{n} with two different records for one key (left out)",
-    "flag.scored_incomplete": "{n} incomplete answers with a score (left out)",
+    "flag.scored_incomplete": "{n} incomplete with a score (left out)",
     "flag.exact_one": "{n} with a ratio of exactly 1",
     "undefined.no_evaluated_records": "no scored request",
     "undefined.too_few_clusters": "one session: no interval",
@@ -1281,38 +1305,44 @@ TEXTS: dict[str, str] = {
     "verdict.fail": "fail",
     "verdict.split": "{share} of repeats pass",
     "contrast.crude": "Crude",
-    "contrast.standardised": "Standardised over: {across}",
+    "contrast.standardised": "Standardised over {across}",
     "contrast.mantel_haenszel": "Mantel-Haenszel (another mix)",
     "contrast.none": "no difference",
     "contrast.not_both": "one of the groups has no scored request here",
     "contrast.sign_change": "Crude and standardised difference point in opposite directions: the "
     "groups have another mix of {across}. Neither is an effect.",
-    "contrast.contradictory": "Strata contradict each other, so that no single number stands for "
-    "all of them.",
+    "contrast.contradictory": "Two strata differ in sign and the interval of each leaves out the "
+    "other's difference, so that no single number stands for all of them.",
     "contrast.dropped": "{share} of the weight lies in strata that one group lacks: nothing is "
     "said "
     "of them.",
     "contrast.shared": "{n} sessions lie in both groups; one sum over all sessions takes that into "
     "account.",
-    "contrast.incomplete": "Incomplete rate of the same two groups differs by {words}.",
+    "contrast.incomplete": "The incomplete rate of the same two groups differs by {words}.",
+    "contrast.coverage": "Evaluation coverage of the two groups: {new} and {base}.",
     "contrast.note": "The groups were not drawn by lot, so this is a difference and no effect. "
     "Equal input length is not equal difficulty.",
+    "contrast.note_arm": "Whether requests were assigned to arms by lot is not known here, so this "
+    "is a difference and no verdict. Equal input length is not equal difficulty.",
     "factor.cached_ratio": "cached ratio",
     "factor.idle_gap": "idle gap",
     "association.overall": "{factor} and score, all requests",
-    "association.within": "{factor} and score, within: {across}",
+    "association.within": "{factor} and score, within {across}",
     "association.notice": "Association, not cause. Question difficulty, turn position, routing, "
     "load and timeouts may explain it; absence of association does not exclude a cause.",
     "agreement.itself": "its own repeats",
     "agreement.note": "Where nearly all pass, kappa is near 0 or below at high agreement: read it "
     "with the counts. An evaluator that errs shows only a part of a true difference (sensitivity + "
-    "specificity − 1), so a margin on its scale stands for a larger one. Versions stay apart.",
+    "specificity − 1, taking the reference for the truth), so a margin of 2 pp on its scale stands "
+    "for a larger one. Versions stay apart.",
+    "agreement.chance": "no better than chance",
+    "agreement.beyond": "more than 100 pp",
     "observed.hit_up_quality_held": "Hit ratio rose, quality within the margin",
     "observed.hit_up_quality_open": "Hit ratio rose, quality interval too wide to say",
     "observed.ratio_with_score": "Cached ratio and score are associated",
     "observed.long_gap_low_score": "Long gaps go with lower scores",
     "observed.preemption_with_worse": "Preemption windows go with more incomplete or lower scores",
-    "observed.arm_lower": "One arm is lower throughout",
+    "observed.arm_lower": "One arm scores lower than the other",
     "explained.hit_up_quality_held": "The intended gain in efficiency",
     "explained.hit_up_quality_open": "Too few evaluated requests",
     "explained.ratio_with_score": "Task difficulty, turn position, input, path of execution",

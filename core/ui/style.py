@@ -53,10 +53,13 @@ STYLE = """<style>
 .pw-table a, .pw-table a:visited {color: inherit; text-decoration: underline;
   text-underline-offset: 2px;}
 .pw-table .num {text-align: right;}
+.pw-table small {display: block; font-size: .78rem; opacity: .8;}
 .pw-table td.num {white-space: nowrap;}
 .pw-table td.nowrap {white-space: nowrap;}
 .pw-table .wide {min-width: 170px; overflow-wrap: anywhere;}
 @media (max-width: 1150px) {
+  .pw-table {font-size: .8rem;}
+  .pw-table th, .pw-table td {padding-left: .3rem; padding-right: .3rem;}
   .pw-table .nowrap {white-space: normal;}
   .pw-table td:first-child {white-space: nowrap;}
   .pw-table .wide {min-width: 110px;}
@@ -64,6 +67,8 @@ STYLE = """<style>
   .st-key-scope [data-testid="stColumn"] {min-width: 150px; flex: 1 1 150px;}
   .st-key-scope [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
   [class*="st-key-grid"] [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
+  [class*="st-key-fields"] [data-testid="stColumn"] {min-width: 190px; flex: 1 1 190px;}
+  [class*="st-key-fields"] [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
 }
 </style>"""
 
