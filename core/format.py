@@ -11,7 +11,10 @@ SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 FULL_COVERAGE = 0.995
 CLOCK_TOLERANCE_S = 10.0
 """Younger than now by so much is the grain of our own clock, not news."""
-WORDED = (Unit.TOKENS_PER_S, Unit.TOKENS, Unit.EVENTS, Unit.REQUESTS, Unit.WINDOWS)
+WORDED = (
+    *(Unit.TOKENS_PER_S, Unit.TOKENS, Unit.EVENTS, Unit.REQUESTS, Unit.WINDOWS),
+    Unit.REQUESTS_PER_MIN,
+)
 """Units written out behind the number."""
 
 

@@ -18,6 +18,7 @@ PAGES = {
     "preemption": "preempt.strip",
     "quality": "quality.agreement",
     "benchmarks": "bench.plan",
+    "experiments": "experiments.all",
     "request": "request.recent",
     "data_health": "health.sources",
 }

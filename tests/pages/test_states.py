@@ -26,7 +26,7 @@ from tests.pages.shown import charts, marks_on, ran, table, tables, text, tiles,
 
 PAGES = ("live", "hit_ratio", "cached_prefill", "preemption", "data_health")
 NUMBERS = ("live", "hit_ratio")
-EVERY = (*PAGES, "request", "kv_residency", "quality")
+EVERY = (*PAGES, "request", "kv_residency", "quality", "experiments")
 DRAWN = (*PAGES, "quality")
 SCOPE_BAR = ("cluster", "namespace", "model", "pod", "engine", "arm", "range", "compare")
 Put = Callable[..., None]
@@ -57,6 +57,7 @@ TITLES = {
         *("health.evaluators", "health.log", "health.cache"),
     ],
     "request": ["request.recent"],
+    "experiments": ["experiments.all"],
     "quality": [
         *("quality.strata", "quality.coverage", "quality.contrast", "quality.association"),
         *("quality.observed", "quality.requests", "quality.agreement", "quality.coarse"),
