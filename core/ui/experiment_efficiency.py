@@ -56,7 +56,8 @@ def _delta(row: EfficiencyRow) -> Cell:
         words = fmt.difference(row.delta, unit)
         if row.interval is not None:
             low, high = (fmt.difference(limit, unit) for limit in row.interval)
-            words = say("estimate", value=words, low=low, high=high)
+            limits = say("estimate.limits", low=low, high=high)
+            words = say("estimate", value=words, limits=limits)
     return words if row.interval is not None else say("experiments.no_interval", value=words)
 
 
