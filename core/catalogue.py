@@ -124,6 +124,7 @@ class Unit(StrEnum):
     FACTOR = "factor"
     TOKENS = "tokens"
     TOKENS_PER_S = "tokens/s"
+    REQUESTS_PER_S = "requests/s"
     SECONDS = "s"
     REQUESTS = "requests"
     EVENTS = "events"
@@ -1018,6 +1019,34 @@ _ENTRIES = (
         promql="request_prompt_tokens",
         caveats=("Counted when a request ends, not when its prefill does.",),
         not_read_as="all prompt tokens of the window",
+    ),
+    Metric(
+        key="completed_requests_per_s",
+        label="Completed requests per second",
+        unit=Unit.REQUESTS_PER_S,
+        concept=Concept.NEUTRAL,
+        definition="Requests that ended, per second in which at least one engine was observed.",
+        population="Completed requests: aborted ones are in no request histogram.",
+        weighting="by request",
+        query="completed_requests",
+        instruments=("request_prompt_tokens",),
+        caveats=("Increases across gaps of the scrapes are left out, and so is their time.",),
+        not_read_as="requests that arrived: what waits or was aborted is not in it",
+    ),
+    Metric(
+        key="mean_prompt_tokens",
+        label="Mean input length",
+        unit=Unit.TOKENS,
+        concept=Concept.NEUTRAL,
+        definition="Prompt tokens over requests, of the requests that completed in the window.",
+        population="Completed requests: aborted ones are in no request histogram.",
+        weighting="by request",
+        query="completed_requests",
+        instruments=("request_prompt_tokens",),
+        numerator="prompt tokens",
+        denominator="completed requests",
+        caveats=("Equal input length is not equal difficulty.",),
+        not_read_as="what a prefill cost: cached tokens are in it",
     ),
     Metric(
         key="request_computed_tokens",

@@ -18,11 +18,13 @@ from core.cache.orders import Orders
 from core.cache.store import Store
 from core.config import Settings, load_settings
 from core.demo import is_over
+from core.report.orders import ReportOrders, answer_waiting
 
 log = logging.getLogger(__name__)
 
 ROOT = Path(__file__).resolve().parent.parent
 MERGE_EVERY_S = 0.5
+REPORT_EVERY_S = 0.5
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 STEADY_S = 60.0
 """A collector that lived so long was fine; the next wait is short again."""
@@ -44,7 +46,7 @@ class CollectorState:
 
 
 class Runtime:
-    """Owns the cache file, merges the inbox, keeps a collector alive for each source.
+    """Owns the cache file, merges the inbox, answers orders, keeps collectors alive.
 
     Raises
     ------
@@ -70,6 +72,7 @@ class Runtime:
         self._threads = [
             threading.Thread(target=self._merge_forever, name="merge", daemon=True),
             threading.Thread(target=self._examine_forever, name="doctor", daemon=True),
+            threading.Thread(target=self._report_forever, name="reports", daemon=True),
             *(
                 threading.Thread(target=one.run, name=f"supervisor-{name}", daemon=True)
                 for name, one in self._supervisors.items()
@@ -102,6 +105,15 @@ class Runtime:
             except Exception as error:
                 self.merge_trouble = f"{type(error).__name__}: {error}"[:300]
                 log.exception("merging failed, trying again")
+
+    def _report_forever(self) -> None:
+        """Make the reviews that the command line asks for: it cannot open the cache itself."""
+        orders = ReportOrders(self.settings.home / "reports")
+        while not self._stop.wait(REPORT_EVERY_S):
+            try:
+                answer_waiting(orders, self.store, self.settings)
+            except OSError:
+                log.exception("orders for reviews cannot be read or answered, trying again")
 
     def _examine_forever(self) -> None:
         """Let the doctor look now and then, in a process of its own."""

@@ -76,6 +76,7 @@ from core.ui.residency import (
     residency_summary,
     turn_gaps_panel,
 )
+from core.ui.review import making, review_bar, review_document, review_question
 from core.ui.senders import evaluators_table, senders_table, violations_table
 from core.ui.tables import engines_table, groups_table, ttft_note
 from core.ui.tiles import reading_tiles, tiles
@@ -120,6 +121,7 @@ __all__ = [
     "id_field",
     "lever_form",
     "log_table",
+    "making",
     "match_units_table",
     "moving",
     "nothing_to_show",
@@ -144,6 +146,9 @@ __all__ = [
     "residency_over_time",
     "residency_states",
     "residency_summary",
+    "review_bar",
+    "review_document",
+    "review_question",
     "score_note",
     "scores_table",
     "senders_table",

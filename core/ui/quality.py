@@ -13,9 +13,10 @@ from core.domain.quality import Dimension, Estimand
 from core.domain.reading import Reading, Reason
 from core.domain.statistics.proportion import Estimate
 from core.messages import say
+from core.report.words import dimension_words, group_words
 from core.ui.choices import narrowed
 from core.ui.frame import chart, grid, heading
-from core.ui.quality_choices import dimension_words, group_words, time_words
+from core.ui.quality_choices import time_words
 from core.ui.request import lines
 from core.ui.tables import Cell, Column, table
 from core.views.quality import Answer, QualityView

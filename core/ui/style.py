@@ -24,6 +24,7 @@ STYLE = """<style>
 .pw-tile .v.pw-hatch {font-size: 1.2rem; padding: .15rem .5rem; margin: .2rem 0;
   white-space: normal; font-weight: 600; line-height: 1.6;}
 .bad {outline: 2px solid #C81E1E;}
+.pw-bad {border-bottom: 3px solid #C81E1E; font-weight: 650;}
 .pw-line {font-size: .95rem; line-height: 1.55; overflow-wrap: anywhere;}
 .pw-found {font-size: 1.1rem; font-weight: 600; overflow-wrap: anywhere;}
 .pw-list > div {font-size: .95rem; line-height: 1.5; padding: .22rem 0 .22rem .8rem;

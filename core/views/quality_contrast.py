@@ -85,7 +85,7 @@ def contrast(
     """
 
     def differ(one: ClusterSums, other: ClusterSums) -> CrudeDifference:
-        return _difference(one, other, unbounded=unbounded)
+        return crude_difference(one, other, unbounded=unbounded)
 
     sides = [sums.group(by=group) for group in (new, base)]
     strata = [
@@ -109,7 +109,9 @@ def contrast(
     )
 
 
-def _difference(new: ClusterSums, base: ClusterSums, *, unbounded: bool) -> CrudeDifference:
+def crude_difference(
+    new: ClusterSums, base: ClusterSums, *, unbounded: bool = False
+) -> CrudeDifference:
     """Groups that share sessions get one sum over all of them; separate ones the hull."""
     shared = int(np.count_nonzero((new.w > 0) & (base.w > 0)))
     if shared:

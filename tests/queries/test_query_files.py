@@ -85,7 +85,15 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
 SCOPE = ("cluster", "namespace", "model", "pod", "engine")
 GATEWAY_SCOPE = SCOPE[:3]
 """A proxy's counters know neither pod nor engine."""
-ONE_ROW = {"cache_size", "follow_up_reach", "gateway_attempts", "newest_request"}
+ONE_ROW = {
+    "completed_requests",
+    "request_coverage",
+    "schema_version",
+    "cache_size",
+    "follow_up_reach",
+    "gateway_attempts",
+    "newest_request",
+}
 """Aggregates without a group: one row needs no order."""
 PARTS = {
     "names": '"up|vllm:x"',

@@ -1,0 +1,114 @@
+"""Review: one period against another, on one page for a meeting."""
+
+from dataclasses import dataclass, replace
+
+from core.cache.store import Store
+from core.config import EvaluatorSettings
+from core.domain.scope import RANGES, Compare, Scope, Window
+from core.domain.windows import WINDOW_S
+from core.views.fleet import SourceState, query_params
+from core.views.quality_sums import Series
+from core.views.review_period import EfficiencyRow, Period, compared, load_period
+from core.views.review_quality import QualityReview, quality_review
+from core.views.review_records import Records, records_in
+
+USUAL_RANGE = "7d"
+USUAL_COMPARE = Compare.PREVIOUS
+
+
+@dataclass(frozen=True)
+class ReviewQuestion:
+    """What a review is asked beside its scope; None: as the scope says."""
+
+    range: str | None = None
+    compare: Compare | None = None
+    evaluators: tuple[EvaluatorSettings, ...] = ()
+    window_s: int = WINDOW_S
+
+
+@dataclass(frozen=True)
+class ViolationGroup:
+    """Records that break one rule in one way; `examples` are ids of up to three of them."""
+
+    kind: str
+    rule: str
+    field: str | None
+    exporter: str | None
+    records: int
+    examples: str
+
+
+@dataclass(frozen=True)
+class RevisionSeen:
+    """A revision that requests of the period name; None: they do not name it."""
+
+    name: str
+    revision: str | None
+    requests: int
+    first_at: float
+    last_at: float
+
+
+@dataclass(frozen=True)
+class ReviewView:
+    """Everything a review of a period shows."""
+
+    now: Period
+    before: Period
+    efficiency: tuple[EfficiencyRow, ...]
+    quality: QualityReview
+    violations: tuple[ViolationGroup, ...]
+    sources: tuple[SourceState, ...]
+    records: Records
+    revisions: tuple[RevisionSeen, ...]
+    schema: int
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """Scores of single requests, graded or not."""
+        return (*(one.series for one in self.quality.graded), *self.quality.ungraded)
+
+
+def build(store: Store, scope: Scope, now: float, asked: ReviewQuestion) -> ReviewView:
+    """Read the cache for one scope and question; `now` is seconds since the epoch."""
+    scope = review_scope(scope, asked)
+    new = load_period(store, scope, now)
+    window = new.fleet.window
+    earlier = window.earlier(scope.compare)
+    if earlier is None:
+        raise ValueError("a review compares two periods")
+    old = load_period(store, replace(scope, start=earlier.start, end=earlier.end), now)
+    params = query_params(scope, window) | {"arm": scope.arm}
+    return ReviewView(
+        now=new,
+        before=old,
+        efficiency=compared(new, old),
+        quality=quality_review(
+            store, new.fleet, old.fleet, evaluators=asked.evaluators, window_s=asked.window_s
+        ),
+        violations=_violations(store, scope, window),
+        sources=tuple(SourceState(*row) for row in store.read("source_states", {})),
+        records=records_in(store, window),
+        revisions=tuple(RevisionSeen(*r) for r in store.read("revisions_in_period", params)),
+        schema=store.read("schema_version", {})[0].number,
+    )
+
+
+def review_scope(scope: Scope, asked: ReviewQuestion) -> Scope:
+    """The scope with the period and comparison that a review asks for.
+
+    A review compares: without a comparison it takes the period before.
+
+    >>> found = review_scope(Scope(start=0, end=60), ReviewQuestion(range="7d"))
+    >>> found.range, found.start, str(found.compare)
+    ('7d', None, 'previous')
+    """
+    if asked.range in RANGES:
+        scope = replace(scope, range=asked.range, start=None, end=None)
+    compare = asked.compare or scope.compare
+    return replace(scope, compare=USUAL_COMPARE if compare is Compare.NONE else compare)
+
+
+def _violations(store: Store, scope: Scope, window: Window) -> tuple[ViolationGroup, ...]:
+    rows = store.read("violations_by_rule", query_params(scope, window))
+    return tuple(ViolationGroup(*row) for row in rows)
