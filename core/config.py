@@ -214,6 +214,12 @@ class Settings(BaseSettings):
     kv_sample_rate: Annotated[float, Field(gt=0, le=1)] | None = None
     preempt_window_s: Annotated[int, Field(ge=60, le=3600, multiple_of=60)] = 300
 
+    bench_launch: bool = False
+    bench_targets: tuple[str, ...] = ("managed",)
+    bench_vllm: str = "vllm"
+    bench_serve_flags: tuple[str, ...] = ()
+    bench_api_key: SecretStr | None = None
+
     collector: bool = True
     demo_seed: int = 7
 

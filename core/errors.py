@@ -17,6 +17,13 @@
       EntryError              what somebody entered cannot be recorded as it is
       ReportError             a review that cannot be made
       QueryFileError          a query file that breaks its contract, with file and line
+      BenchmarkError
+        BenchPlanError        a plan that is refused as it is written
+        BenchRefusedError     a plan that the settings do not allow here
+        BenchBusyError        another job has the target
+        BenchFailedError      a benchmark or a server of it that ended badly
+          BenchServerError    a server that did not start, died or is not the planned one
+        BenchResultError      a result file that is missing or cannot be believed
 
 Each carries a title, a detail and a next step. They are raised with the value
 seen and the rule it broke, and caught in two places only: `collect`, which
@@ -135,3 +142,44 @@ class ReportError(DashboardError):
 
 class QueryFileError(DashboardError):
     title = "A query file breaks its contract"
+
+
+class BenchmarkError(DashboardError):
+    title = "A benchmark gave no result"
+
+
+class BenchPlanError(BenchmarkError):
+    title = "The benchmark plan is refused"
+    next_step = "Correct the plan; nothing of it was started."
+
+
+class BenchRefusedError(BenchmarkError):
+    title = "The benchmark is not allowed here"
+    next_step = "Nothing was started. The PREFIXWATCH_BENCH settings say what may be launched."
+
+
+class BenchBusyError(BenchmarkError):
+    title = "Another benchmark has this target"
+    next_step = "Wait for it or cancel it; two at once would measure each other."
+
+
+class BenchFailedError(BenchmarkError):
+    title = "The benchmark failed"
+    next_step = "Read the last lines of its output and of its server's log."
+
+    def __init__(
+        self, detail: str, *, exit_code: int | None = None, last_output: str | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.exit_code = exit_code
+        self.last_output = last_output
+
+
+class BenchServerError(BenchFailedError):
+    title = "The server of the benchmark failed"
+    next_step = "Look at its log in the folder of the run."
+
+
+class BenchResultError(BenchmarkError):
+    title = "The benchmark's result cannot be read"
+    next_step = "The run counts as failed; its output says why there is no usable result."

@@ -13,7 +13,7 @@ CLOCK_TOLERANCE_S = 10.0
 """Younger than now by so much is the grain of our own clock, not news."""
 WORDED = (
     Unit.TOKENS_PER_S,
-    Unit.REQUESTS_PER_S,
+    Unit.REQUESTS_PER_MIN,
     Unit.TOKENS,
     Unit.EVENTS,
     Unit.REQUESTS,

@@ -1,5 +1,7 @@
 """What runs for as long as the app runs: the cache's owner, its writer, the collector.
 
+Benchmarks run on without it; it only finishes the jobs of runners that died.
+
 One per process. No Streamlit here: pages come and go, this stays.
 """
 
@@ -13,11 +15,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.bench.jobs import Jobs
 from core.cache.inbox import Inbox
 from core.cache.orders import Orders
 from core.cache.store import Store
 from core.config import Settings, load_settings
 from core.demo import is_over
+from core.errors import DashboardError
 from core.report.orders import ReportOrders, answer_waiting
 
 log = logging.getLogger(__name__)
@@ -31,6 +35,7 @@ STEADY_S = 60.0
 STOP_S = 10.0
 LOG_BYTES = 5_000_000
 EXAMINE_AFTER_S, EXAMINE_EVERY_S = 20.0, 900.0
+SWEEP_EVERY_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,7 @@ class Runtime:
             threading.Thread(target=self._merge_forever, name="merge", daemon=True),
             threading.Thread(target=self._examine_forever, name="doctor", daemon=True),
             threading.Thread(target=self._report_forever, name="reports", daemon=True),
+            threading.Thread(target=self._sweep_forever, name="benchmarks", daemon=True),
             *(
                 threading.Thread(target=one.run, name=f"supervisor-{name}", daemon=True)
                 for name, one in self._supervisors.items()
@@ -124,6 +130,17 @@ class Runtime:
             while process.poll() is None:
                 if self._stop.wait(0.2):
                     _end(process)
+
+    def _sweep_forever(self) -> None:
+        """Finish benchmark jobs whose runner has died, also before this app was started."""
+        jobs = Jobs(self.settings)
+        while True:
+            try:
+                jobs.sweep()
+            except (DashboardError, OSError):
+                log.exception("a benchmark job cannot be finished, trying again")
+            if self._stop.wait(SWEEP_EVERY_S):
+                return
 
 
 class Supervisor:

@@ -64,6 +64,10 @@ COUNTED = (
 )  # fmt: skip
 
 
+UNSCORED = ("weightless", "errors", "missing", "conflicts")
+"""Complete requests that should have a score and have none that can be used."""
+
+
 @dataclass(frozen=True)
 class Tally:
     """Requests of a group by status, and how many of them have no session."""
@@ -176,6 +180,15 @@ class SessionSums:
         every = self._per_session("requests", here)
         cut = self._per_session("incomplete", here)
         return ClusterSums(cut, every, every, every.astype(np.int64))
+
+    def unscored(self, rows: Bools) -> ClusterSums:
+        """Sums per session of complete requests that should have a score and have none, as fails.
+
+        Weight 1 each: whoever is missing has no known weight.
+        """
+        here = rows & (self.session >= 0)
+        lacking = sum((self._per_session(name, here) for name in UNSCORED), np.zeros(self.sessions))
+        return ClusterSums(np.zeros_like(lacking), lacking, lacking, lacking.astype(np.int64))
 
     def _per_session(self, column: str, rows: Bools) -> Floats:
         values = self.columns[column][rows]

@@ -29,6 +29,14 @@ STYLE = """<style>
 .pw-found {font-size: 1.1rem; font-weight: 600; overflow-wrap: anywhere;}
 .pw-list > div {font-size: .95rem; line-height: 1.5; padding: .22rem 0 .22rem .8rem;
   border-left: 3px solid rgba(128,128,128,.35); margin-bottom: .3rem; overflow-wrap: anywhere;}
+.pw-verdict {border: 1px solid rgba(128,128,128,.35); border-left: 8px solid #8593A6;
+  border-radius: 8px; padding: .5rem .9rem; margin: .3rem 0;}
+.pw-verdict .v {font-size: 1.9rem; font-weight: 700; line-height: 1.3;}
+.pw-verdict .t {font-size: 1rem; opacity: .9; overflow-wrap: anywhere;}
+.pw-verdict.non_inferior {border-left-color: #3B8FE5;}
+.pw-verdict.regression {border-left-color: #C81E1E;}
+.pw-verdict.hold {border-left-color: #D99A1C; background: repeating-linear-gradient(135deg,
+  rgba(217,154,28,.16) 0 2px, transparent 2px 10px);}
 .pw-none {min-height: 180px; padding: 1.2rem; font-size: 1rem;}
 .pw-none .v {font-size: 1.2rem; font-weight: 600;}
 .pw-bar {height: 4px; background: rgba(128,128,128,.25); border-radius: 2px; margin-top: .45rem;}

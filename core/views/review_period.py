@@ -174,7 +174,7 @@ class _Numbers:
         found = self.completed
         value = rate_per_s(found.requests, found.observed_s)
         absent = self.fleet.absent("request_prompt_tokens")
-        return or_absent("completed_requests_per_s", value, absent, self._completed_coverage())
+        return or_absent("completed_requests_per_min", value, absent, self._completed_coverage())
 
     def _input_length(self) -> Reading:
         return ratio_of_sums(

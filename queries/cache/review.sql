@@ -1,7 +1,7 @@
 -- name: completed_requests
 -- params: span_s bigint, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar
 -- returns: requests requests, prompt_tokens tokens, observed_s s
--- metrics: completed_requests_per_s, mean_prompt_tokens
+-- metrics: completed_requests_per_min, mean_prompt_tokens
 -- One row: requests that ended and their prompt tokens, as engines count them, without
 -- increases across gaps, and the seconds in which at least one engine was observed, as in
 -- `throughput`. All are null where no engine counts them.

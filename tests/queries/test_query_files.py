@@ -53,6 +53,7 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     "window_at": 0,
     "window_end": 300,
     "dimension": "arm",
+    "step": 1.05,
     **dict.fromkeys(("by", "across"), "cached_ratio"),
     **dict.fromkeys(("score", "evaluator", "reference_score", "reference_evaluator"), "x"),
     **dict.fromkeys(("evaluator_version", "reference_version", "by_value", "across_value")),

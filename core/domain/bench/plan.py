@@ -97,9 +97,15 @@ class Plan:
     repeats : int
         Run pairs of each workload and concurrency; a speed verdict needs at least 3.
     hash_algorithms : tuple of str
-        For ON servers; empty: the server's own default.
+        Empty: the server's own default. Both servers of a pair get the same, so that they
+        differ by the caching flag alone.
     seed : int
         Of the prompts and of the order OFF/ON inside a pair.
+    bench_environment : tuple of (str, str)
+        Added to the environment of `vllm bench serve`; never a secret.
+    template_tokens : int
+        At most so many tokens a request are the chat template's: how far the measured
+        input may lie above the planned one.
     """
 
     name: str
@@ -115,6 +121,8 @@ class Plan:
     serve: Serve = field(default_factory=Serve)
     off_url: str | None = None
     on_url: str | None = None
+    bench_environment: tuple[tuple[str, str], ...] = ()
+    template_tokens: int = 64
     run_limit_s: float = 3600.0
     start_limit_s: float = 900.0
 

@@ -3,7 +3,7 @@
 | change inside an arm's period, in an arm's scope | meaning |
 |---|---|
 | entered by hand, and not the experiment's own | hold |
-| configuration found changed | hold |
+| configuration found changed, and any kind not named here | hold |
 | restart, engine appeared or left, cache reset | note; hold where arms follow in time |
 | of the kinds that the lever itself leaves, within half an hour of it | note |
 
@@ -20,7 +20,7 @@ from core.domain.experiments.arms import Arm, ByTime
 from core.domain.experiments.comparison import Comparison
 from core.domain.experiments.evidence import Evidence, EvidenceLine, together, whose
 from core.domain.experiments.plan import ExperimentPlan
-from core.domain.levers import ENTERED, LeverKind
+from core.domain.levers import LeverKind
 
 OWN_S = 1800
 """So long after (or before) the own change, what it leaves on engines is found."""
@@ -43,6 +43,17 @@ TRACES: dict[LeverKind, frozenset[LeverKind]] = {
 """What the collector finds when a lever is pulled; the other levers leave engines alone."""
 
 
+ENGINES_CHANGED = frozenset(
+    {
+        LeverKind.RESTART,
+        LeverKind.ENGINE_APPEARED,
+        LeverKind.ENGINE_LEFT,
+        LeverKind.CACHE_RESET,
+    }
+)
+"""What arms at one time meet alike."""
+
+
 class ChangeReason(StrEnum):
     """What a logged change is to an experiment."""
 
@@ -54,11 +65,19 @@ class ChangeReason(StrEnum):
 
 @dataclass(frozen=True)
 class LoggedChange:
-    """One entry of the lever log; labels are those of its engine, None where not known."""
+    """One entry of the lever log.
+
+    Parameters
+    ----------
+    kind : str
+        A `LeverKind`; one that this version does not know is another change.
+    cluster, namespace, model : str or None
+        Labels of its engine; None: not known, or no engine.
+    """
 
     lever_id: int
     at: float
-    kind: LeverKind
+    kind: str
     what: str
     engine_id: int | None = None
     cluster: str | None = None
@@ -80,7 +99,7 @@ def own_change(
     """
     split = plan.arms.split
     since = split.base.end if isinstance(split, ByTime) else min(registered_at, plan.period.start)
-    mine = [c for c in changes if c.kind is plan.lever and since <= c.at < plan.period.end]
+    mine = [c for c in changes if c.kind == plan.lever and since <= c.at < plan.period.end]
     return min(mine, key=lambda change: (change.at, change.lever_id), default=None)
 
 
@@ -101,10 +120,9 @@ def _judged(plan: ExperimentPlan, change: LoggedChange, own: LoggedChange | None
         return Evidence()
     if own is not None and _is_trace(plan.lever, change, own):
         return Evidence(notes=(_line(ChangeReason.OWN_TRACE, change, arms),))
-    in_time = plan.comparison is Comparison.BEFORE_AFTER
-    if change.kind in ENTERED or change.kind is LeverKind.CONFIGURATION or in_time:
-        return Evidence(holds=(_line(ChangeReason.ANOTHER_CHANGE, change, arms),))
-    return Evidence(notes=(_line(ChangeReason.ENGINES_CHANGED, change, arms),))
+    if change.kind in ENGINES_CHANGED and plan.comparison is not Comparison.BEFORE_AFTER:
+        return Evidence(notes=(_line(ChangeReason.ENGINES_CHANGED, change, arms),))
+    return Evidence(holds=(_line(ChangeReason.ANOTHER_CHANGE, change, arms),))
 
 
 def concerns(plan: ExperimentPlan, change: LoggedChange, arm: Arm) -> bool:
@@ -133,6 +151,6 @@ def _line(reason: ChangeReason, change: LoggedChange, arms: Sequence[Arm]) -> Ev
         reason=reason.value,
         of=whose(arms),
         at=float(change.at),
-        detail=f"{change.kind.value}: {change.what}",
+        detail=f"{change.kind}: {change.what}",
         lever_id=change.lever_id,
     )

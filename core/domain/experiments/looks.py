@@ -7,6 +7,7 @@ and has no verdict. The last look is also due when the period is over, and spend
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from core.domain.experiments.evidence import EvidenceLine
@@ -92,7 +93,8 @@ def standing(
     looks : sequence of TakenLook
         All stored looks of the experiment, in any order.
     at : float
-        Now, seconds since the epoch.
+        Until when data are read, seconds since the epoch: the period is over when its last
+        data are there, not when the clock says so.
     information_now : float or None
         From `information`.
     """
@@ -193,11 +195,10 @@ def take_look(
     shared = _as_fields(version, figures) | {
         "taken_by": by,
         "information": now.information,
-        "watermark": None if watermark is None else float(watermark),
+        "watermark": _finite(watermark),
     }
     if now.due is None:
-        line = EvidenceLine.checked(reason=HoldReason.LOOK_NOT_PLANNED.value)
-        return LookRecord.checked(**shared, reason=reason, holds=(*holds, line))
+        return LookRecord.checked(**shared, reason=reason, holds=_not_planned(holds))
     bound = look_boundary(
         version,
         looks,
@@ -205,42 +206,67 @@ def take_look(
         clusters_new=figures.clusters_new,
         clusters_base=figures.clusters_base,
     )
-    found = tuple(holds)
-    if bound is None or bound.z is None:
-        spends_nothing = EvidenceLine.checked(reason=LOOK_SPENDS_NOTHING, value=now.information)
-        found = (*found, spends_nothing)
-    said = judge(figures.interval, version.plan.margin)
-    if said.interval_verdict is None and not found:
-        found = tuple(map(EvidenceLine.of_statistics, said.holds))
-    verdict = Verdict.HOLD if found else said.verdict
+    z, level = (None, None) if bound is None else (bound.z, bound.level)
+    found = tuple(holds) if z is not None else (*holds, _spends_nothing(now))
     return LookRecord.checked(
         **shared,
+        **_verdict(version.plan, figures.interval, found, final=now.final),
         number=now.due,
         final=now.final,
         information_planned=version.plan.looks[now.due - 1].fraction,
         spent_alpha=_spent(looks, version.plan_hash) if bound is None else bound.spent,
-        boundary=None if bound is None else bound.z,
-        level=None if bound is None else bound.level,
-        verdict=verdict,
-        interval_verdict=said.interval_verdict,
-        holds=found,
-        reason=_came_to(verdict, final=now.final),
+        boundary=z,
+        level=level,
     )
 
 
+def _verdict(
+    plan: ExperimentPlan,
+    interval: Interval | None,
+    holds: tuple[EvidenceLine, ...],
+    *,
+    final: bool,
+) -> dict[str, Any]:
+    said = judge(interval, plan.margin)
+    if said.interval_verdict is None and not holds:
+        holds = tuple(map(EvidenceLine.of_statistics, said.holds))
+    verdict = Verdict.HOLD if holds else said.verdict
+    return {
+        "verdict": verdict,
+        "interval_verdict": said.interval_verdict,
+        "holds": holds,
+        "reason": _came_to(verdict, final=final),
+    }
+
+
+def _not_planned(holds: Sequence[EvidenceLine]) -> tuple[EvidenceLine, ...]:
+    reason = HoldReason.LOOK_NOT_PLANNED.value
+    known = any(line.reason == reason for line in holds)
+    return tuple(holds) if known else (*holds, EvidenceLine.checked(reason=reason))
+
+
+def _spends_nothing(now: Standing) -> EvidenceLine:
+    return EvidenceLine.checked(reason=LOOK_SPENDS_NOTHING, value=now.information)
+
+
 def _as_fields(version: PlanVersion, figures: LookFigures) -> dict[str, Any]:
-    interval = figures.interval
+    lower, upper = (None, None) if figures.interval is None else figures.interval
     return {
         "experiment": version.plan.experiment,
         "plan_hash": version.plan_hash,
-        "estimate": figures.estimate,
-        "lower": None if interval is None else interval.lower,
-        "upper": None if interval is None else interval.upper,
-        "se": figures.se,
-        "df": figures.df,
+        "estimate": _finite(figures.estimate),
+        "lower": _finite(lower),
+        "upper": _finite(upper),
+        "se": _finite(figures.se),
+        "df": _finite(figures.df),
         "clusters_new": figures.clusters_new,
         "clusters_base": figures.clusters_base,
     }
+
+
+def _finite(number: float | None) -> float | None:
+    """A number that JSON can hold; a limit or a df without end is none that is known."""
+    return None if number is None or not isfinite(number) else float(number)
 
 
 def _spent(looks: Sequence[TakenLook], plan_hash: str) -> float:

@@ -1,0 +1,51 @@
+"""The ends of logs, as they may be shown: few lines, no secret, no control characters."""
+
+import re
+from pathlib import Path
+
+from core.config import Settings
+
+BYTES = 32_768
+LINES = 20
+LINE = 400
+MASK = "********"
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def tail(path: Path, settings: Settings, *, lines: int = LINES) -> str:
+    """Last lines of a log; of a progress bar its last state. Empty where there is no file."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - BYTES, 0))
+            text = file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    return last_lines(masked(text, settings), lines=lines)
+
+
+def last_lines(text: str, *, lines: int = LINES) -> str:
+    r"""The last lines that say something.
+
+    >>> last_lines("0%\r50%\r100%\n\nReady\n", lines=2)
+    '100%\nReady'
+    """
+    shown = [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
+    clean = [_CONTROL.sub("", line).rstrip()[:LINE] for line in shown]
+    return "\n".join([line for line in clean if line][-lines:])
+
+
+def masked(text: str, settings: Settings) -> str:
+    """The text without the API key."""
+    key = settings.bench_api_key
+    return text if key is None else text.replace(key.get_secret_value(), MASK)
+
+
+def scrub(path: Path, settings: Settings) -> None:
+    """Take the API key out of a file that a program wrote."""
+    key = settings.bench_api_key
+    if key is None or not path.exists():
+        return
+    content, secret = path.read_bytes(), key.get_secret_value().encode()
+    if secret in content:
+        path.write_bytes(content.replace(secret, MASK.encode()))

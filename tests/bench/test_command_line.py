@@ -1,0 +1,123 @@
+"""`python -m core.bench`: plan, run, judge, import."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.bench.__main__ import DONE, FAILED, REFUSED, main
+from core.bench.judged import judged, records_of
+from core.domain.bench.judge import Verdict
+from core.domain.bench.plan import Pair, Plan
+from core.domain.bench.plan_file import plan_of_text, plan_text
+from core.domain.bench.presets import random_case, repetition_case
+from tests.bench.conftest import Home
+
+RECORDED = Path(__file__).resolve().parents[1] / "recordings" / "vllm_bench"
+
+
+@pytest.fixture
+def recorded() -> Plan:
+    """What was run when the recordings were made."""
+    size = {"output": 16, "prompts": 30}
+    pairs = (
+        Pair("A", "B", random_case(0, 2048, **size)),
+        Pair("C", "D", repetition_case(2048, 64, **size)),
+        Pair("E", "F", random_case(2000, 2048, **size)),
+    )
+    return Plan("recorded", pairs, "tiny-llama", "tiny-llama-model", concurrency=(8,))
+
+
+def test_a_plan_is_written_and_checked(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file holds what was asked for; beside it stand commands, tokens and what to mind."""
+    asked = ["plan", "--model", "m", "--tokenizer", "t", "--pairs", "C/D", "--concurrency", "2"]
+    assert main([*asked, "--output", "plan.json"]) == DONE
+    shown = capsys.readouterr().err
+    assert "vllm serve m --host 127.0.0.1" in shown
+    assert "16 requests" in shown
+    assert "no speed verdict" in shown
+    plan = plan_of_text(Path("plan.json").read_text())
+    assert [(pair.name, plan.concurrency) for pair in plan.pairs] == [("C/D", (2,))]
+    assert not (home.settings.data_dir / "bench").exists()
+
+
+def test_a_plan_that_cannot_be_is_refused(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """A prompt longer than the model is found before anything starts, by `plan` and by `run`."""
+    asked = ["plan", "--model", "m", "--tokenizer", "t", "--max-model-len", "100"]
+    assert main([*asked, "--output", "plan.json"]) == REFUSED
+    assert main(["run", "plan.json"]) == REFUSED
+    assert "longer_than_model" in capsys.readouterr().err
+    assert home.jobs.all() == []
+
+
+def test_a_run_is_judged_and_can_be_judged_again(
+    home: Home, plan: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the plan's file to a verdict for each run, with every figure from the files."""
+    Path("plan.json").write_text(plan_text(plan))
+    assert main(["run", "plan.json"]) == DONE
+    first = capsys.readouterr().out
+    assert "2 of 2 runs are valid" in first
+    (state,) = home.jobs.all()
+    folder = home.jobs.job(state.job_id)
+    assert main(["judge", str(folder)]) == DONE
+    assert capsys.readouterr().out.splitlines()[-4:] == first.splitlines()[-4:]
+    record = records_of(folder)
+    assert [run.verdict for run in record.runs] == [Verdict.VALID] * 2
+    evidence = json.loads(next(run.evidence for run in record.runs if run.caching))
+    assert evidence["after"]["engines"]["0"]["hits_tokens"] == 5 * 256
+    assert evidence["result"]["requests"] is None
+
+
+def test_a_failed_run_is_judged_failed(
+    home: Home, plan: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An exit status other than 0 ends in FAILED for job and command line, with no figure."""
+    home.goes_wrong(bench_exits=3)
+    Path("plan.json").write_text(plan_text(plan))
+    assert main(["run", "plan.json"]) == FAILED
+    shown = capsys.readouterr().out
+    assert "exit_code: expected 0, seen 3" in shown
+    assert "0 of 2 runs are valid" in shown
+    assert "OFF / ON unknown" in shown
+
+
+def test_recorded_results_are_imported_and_judged(
+    home: Home, recorded: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder of results, scrapes and logs becomes one judged job; nothing is started."""
+    Path("plan.json").write_text(plan_text(recorded))
+    command = ["import", str(RECORDED / "0.26.0"), "--plan", "plan.json", "--exit-code", "0"]
+    assert main(command) == DONE
+    assert "6 of 6 runs are valid" in capsys.readouterr().out
+    assert main(command) == DONE
+    (state,) = home.jobs.all()
+    runs = {one.run.case: one.evidence for one in judged(home.jobs.job(state.job_id)).runs}
+    increase = runs["D"].increase()
+    assert increase is not None
+    assert increase.hits_tokens == 29 * 2048
+
+
+def test_runs_without_a_result_were_not_run(home: Home, recorded: Plan) -> None:
+    """An import of part of a plan says which runs are missing, and an empty folder is refused."""
+    more = replace(recorded, concurrency=(8, 16))
+    Path("plan.json").write_text(plan_text(more))
+    Path("empty").mkdir()
+    assert main(["import", "empty", "--plan", "plan.json"]) == REFUSED
+    main(["import", str(RECORDED / "0.26.0"), "--plan", "plan.json", "--exit-code", "0"])
+    (state,) = home.jobs.all()
+    record = records_of(home.jobs.job(state.job_id))
+    assert {run.concurrency for run in record.runs if run.verdict is None} == {16}
+
+
+def test_a_job_of_another_machine_is_imported_whole(
+    home: Home, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copied job folder brings its plan, exit statuses and commands along."""
+    Path("plan.json").write_text(plan_text(plan))
+    main(["run", "plan.json"])
+    (state,) = home.jobs.all()
+    folder = home.jobs.job(state.job_id)
+    monkeypatch.setenv("PREFIXWATCH_DATA_DIR", str(tmp_path / "elsewhere"))
+    assert main(["import", str(folder)]) == DONE
