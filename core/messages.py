@@ -1330,6 +1330,16 @@ TEXTS: dict[str, str] = {
     # review: the document that a meeting reads, on the page and in files
     "page.review": "Review",
     "review.document": "Review: {period}",
+    "review.experiment_document": "Experiment: {title}",
+    "review.experiment_subtitle": "{name}, version {version} of its plan, observed from {start} to "
+    "{end}. All times are UTC.",
+    "review.verdict_is": "Verdict: {verdict}",
+    "review.gate_chart": "New minus baseline, against minus the margin and no difference",
+    "review.arm": "Arm",
+    "review.which": "Review of",
+    "review.a_period": "a period",
+    "review.one_experiment": "experiment: {title}",
+    "review.no_experiment": "There is no readable plan of an experiment called {name}.",
     "review.against": "Against {period} ({which}). Scope: {scope}. All times are UTC.",
     "review.span": "{start} to {end} UTC",
     "review.cut": "{name} {value}",
@@ -1440,6 +1450,9 @@ TEXTS: dict[str, str] = {
     "review.backfilling": "{source} still reads history: figures of older periods will change.",
     "review.not_connected": "{side}: not connected, so nothing below is known from there. {todo}",
     "review.holes": "{period} was observed in part: {covered}.",
+    "review.late_prometheus": "{period}: engines are known from {at} UTC on only, so totals of the "
+    "periods are not compared.",
+    "review.late_langfuse": "{period}: requests are known from {at} UTC on only.",
     "review.no_engines": "{period}: no engine was seen in this scope.",
     "review.revisions": "Revisions seen",
     "review.revision": "Revision",

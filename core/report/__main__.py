@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from core.cache.inbox import Inbox
 from core.cache.store import Store
@@ -27,7 +28,8 @@ def main(argv: list[str] | None = None) -> int:
     scope = _scope(args, parser.error)
     try:
         settings = load_settings()
-        made = _made(settings, scope, Format(args.format), wait_s=args.wait)
+        wanted = _Wanted(scope, args.experiment, Format(args.format), args.wait)
+        made = _made(settings, wanted)
         _write(made, args.out)
     except CacheBusyError as error:
         _say(f"{error}\n{error.next_step}")
@@ -41,7 +43,16 @@ def main(argv: list[str] | None = None) -> int:
     return MADE
 
 
-def _made(settings: Settings, scope: Scope, form: Format, *, wait_s: float) -> Made:
+class _Wanted(NamedTuple):
+    """What was asked for, and how long to wait for it."""
+
+    scope: Scope
+    experiment: str | None
+    format: Format
+    wait_s: float
+
+
+def _made(settings: Settings, wanted: _Wanted) -> Made:
     """The file out of our own hands, or out of the app's where it holds the cache."""
     path = settings.home / "cache.duckdb"
     if not path.exists():
@@ -53,19 +64,21 @@ def _made(settings: Settings, scope: Scope, form: Format, *, wait_s: float) -> M
     try:
         store = Store(path)
     except CacheBusyError as busy:
-        return _asked(settings, scope, form, busy, wait_s=wait_s)
+        return _asked(settings, wanted, busy)
     try:
         store.merge_waiting(Inbox(settings.home / "inbox"))
-        return written(document_of(store, settings, scope, now=time.time()), form)
+        document = document_of(
+            store, settings, wanted.scope, experiment=wanted.experiment, now=time.time()
+        )
+        return written(document, wanted.format)
     finally:
         store.close()
 
 
-def _asked(
-    settings: Settings, scope: Scope, form: Format, busy: CacheBusyError, *, wait_s: float
-) -> Made:
+def _asked(settings: Settings, wanted: _Wanted, busy: CacheBusyError) -> Made:
+    wait_s = wanted.wait_s
     orders = ReportOrders(settings.home / "reports")
-    order = orders.place(to_query(scope), form)
+    order = orders.place(to_query(wanted.scope), wanted.format, experiment=wanted.experiment)
     _say(f"{busy.detail}; asked it to make the review, waiting up to {wait_s:g} s.")
     until = time.monotonic() + wait_s
     try:
@@ -109,6 +122,8 @@ def _scope(args: argparse.Namespace, refuse: Callable[[str], object]) -> Scope:
     names = (*LABELS, "arm", "range", "compare", "from", "to")
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
     fixed = {"from", "to"} & given.keys()
+    if args.experiment is not None and given:
+        refuse("the plan of an experiment fixes its period and scope: give --experiment alone")
     if fixed and "range" in given:
         refuse("give --range, or --from and --to")
     if not fixed:
@@ -122,10 +137,13 @@ def _scope(args: argparse.Namespace, refuse: Callable[[str], object]) -> Scope:
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m core.report",
-        description="Write the review of a period: what changed, efficiency, quality, decisions, "
-        "coverage. Reads the cache; where the app holds it, the app is asked. Exit status: 0 "
+        description="Write the review of a period or an experiment: what changed, efficiency, "
+        "quality, decisions, coverage. Reads the cache; where the app holds it, the app is asked. Exit status: 0 "
         "written, 1 it could not be made, 2 wrong arguments, 3 the cache is held and nobody "
         "answered.",
+    )
+    parser.add_argument(
+        "--experiment", metavar="NAME", help="review this experiment instead of a period"
     )
     period = parser.add_argument_group("period")
     period.add_argument("--range", choices=list(RANGES), help=f"until now (default: {USUAL_RANGE})")

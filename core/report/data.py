@@ -5,51 +5,22 @@ from collections.abc import Iterator
 from core import format as fmt
 from core.messages import named, say
 from core.report import cells
-from core.report.document import Block, Cell, Column, Heading, Kind, Lines, Tone, table
+from core.report.document import Block, Cell, Column, Heading, Lines, Tone, table
 from core.report.words import series_words
-from core.views.fleet import SourceState
-from core.views.review import ReviewView
+from core.views.review import PeriodReview
 from core.views.review_period import Period
 
-CONNECTED = {"prometheus": ("prometheus",), "langfuse": ("langfuse", "langfuse export")}
-"""A side of the data, and the sources that may give it."""
 
-
-def trouble(view: ReviewView) -> Iterator[Block]:
-    """Above everything: sources that fail or were never there, and holes in a period."""
-    for source in view.sources:
-        if not source.ok:
-            yield Lines((_failing(source),), Tone.BAD)
-        elif source.state == "backfilling":
-            yield Lines((say("review.backfilling", source=_name(source)),), Tone.WARNING)
-    seen = {source.source for source in view.sources}
-    for side, sources in CONNECTED.items():
-        if not seen & set(sources):
-            words = (
-                say(f"source.{side}"),
-                say("state.not_connected"),
-                say(f"health.connect_{side}"),
-            )
-            yield Lines((say("review.not_connected", side=words[0], todo=words[2]),), Tone.WARNING)
+def holes(view: PeriodReview) -> Iterator[Block]:
+    """Above everything: periods that were observed in part, or not at all."""
     for key, period in (("review.this", view.now), ("review.before", view.before)):
-        holes = _holes(say(key), period)
-        if holes:
-            yield Lines((holes,), Tone.WARNING)
-
-
-def _name(source: SourceState) -> str:
-    return named("source.", source.source)
-
-
-def _failing(source: SourceState) -> str:
-    return say(
-        "review.failing",
-        source=_name(source),
-        state=named("state.", source.state),
-        title=source.title or say("cell.unknown"),
-        detail=source.detail or "",
-        next_step=source.next_step or "",
-    )
+        found = _holes(say(key), period)
+        late = [
+            say(f"review.late_{side}", period=say(key), at=cells.moment(at))
+            for side, at in period.begins_late.items()
+        ]
+        if said := (*([found] if found else []), *late):
+            yield Lines(tuple(said), Tone.WARNING)
 
 
 def _holes(name: str, period: Period) -> str:
@@ -61,7 +32,7 @@ def _holes(name: str, period: Period) -> str:
     return say("review.holes", period=name, covered=fmt.coverage(period.observed))
 
 
-def coverage(view: ReviewView) -> Iterator[Block]:
+def coverage(view: PeriodReview) -> Iterator[Block]:
     """Of what all figures are, in both periods."""
     yield Heading(say("review.coverage"), metrics=("evaluation_coverage",))
     columns = [
@@ -112,7 +83,7 @@ def _requests(period: Period, name: str) -> Cell:
     return cells.share(getattr(found, name), found.requests)
 
 
-def violations(view: ReviewView) -> Iterator[Block]:
+def violations(view: PeriodReview) -> Iterator[Block]:
     """Records that break a contract in the period, by rule, with ids to look up."""
     yield Heading(say("review.violations"))
     columns = [
@@ -138,32 +109,7 @@ def violations(view: ReviewView) -> Iterator[Block]:
     yield Lines((say("review.violations_note"),))
 
 
-def sources(view: ReviewView) -> Iterator[Block]:
-    """How every source stands when the review is made."""
-    yield Heading(say("health.sources"))
-    columns = [
-        Column(say("col.source")),
-        Column(say("col.state")),
-        Column(say("review.read_to")),
-        Column(say("review.read_from")),
-        Column(say("col.detail"), wide=True),
-        Column(say("col.next_step"), wide=True),
-    ]
-    rows = [
-        [
-            Cell(_name(one)),
-            Cell(named("state.", one.state), Kind.KNOWN if one.ok else Kind.BAD),
-            cells.time(one.read_to),
-            cells.time(one.backfill_from),
-            cells.maybe(one.detail),
-            cells.maybe(one.next_step),
-        ]
-        for one in view.sources
-    ]
-    yield table("sources", "", columns, rows, empty=say("review.no_sources"))
-
-
-def revisions(view: ReviewView) -> Iterator[Block]:
+def revisions(view: PeriodReview) -> Iterator[Block]:
     """Models, templates, tokenizers and engines that requests of the period name."""
     yield Heading(say("review.revisions"))
     columns = [

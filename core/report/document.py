@@ -111,19 +111,28 @@ class Mark:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Dots with intervals on one axis of shares (0 to 1) or of differences (-1 to 1)."""
+    """Dots with intervals on one axis.
+
+    Parameters
+    ----------
+    span : (float, float) or None
+        What the axis can hold; None: values without known limits.
+    signed : bool
+        Whether it is one of differences.
+    ratio : bool
+        Whether values are shares, written in points; otherwise in the unit of a score.
+    marks : tuple of Mark
+        With two, the first is minus a margin and the second no difference.
+    """
 
     key: str
     title: str
     axis: str
     dots: tuple[Dot, ...]
-    span: tuple[float, float]
+    span: tuple[float, float] | None
+    signed: bool = False
+    ratio: bool = True
     marks: tuple[Mark, ...] = ()
-
-    @property
-    def signed(self) -> bool:
-        """Whether the axis is one of differences."""
-        return self.span[0] < 0
 
 
 Block = Heading | Lines | Table | Intervals

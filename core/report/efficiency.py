@@ -10,14 +10,14 @@ from core.messages import named, say
 from core.report import cells
 from core.report.document import Block, Cell, Column, Heading, Lines, Tone, table
 from core.views.fleet import LeverMark
-from core.views.review import ReviewView
+from core.views.review import PeriodReview
 from core.views.review_period import EfficiencyRow
 
 MOST_FOUND = 60
 """Changes found by the collector that are listed of each period, newest first."""
 
 
-def changes(view: ReviewView) -> Iterator[Block]:
+def changes(view: PeriodReview) -> Iterator[Block]:
     """The lever log of both periods: all that people entered, and the newest of what was found."""
     yield Heading(say("review.changes"))
     columns = [
@@ -64,7 +64,7 @@ def _change(period: str, mark: LeverMark) -> list[Cell]:
     ]
 
 
-def efficiency(view: ReviewView) -> Iterator[Block]:
+def efficiency(view: PeriodReview) -> Iterator[Block]:
     """Every metric now, before, and its change, with what each stands for."""
     metrics = tuple(row.now.metric for row in view.efficiency)
     yield Heading(say("review.efficiency"), metrics=metrics)
@@ -106,7 +106,7 @@ def _reasons(rows: Sequence[EfficiencyRow]) -> list[str]:
     ]
 
 
-def _untrue(view: ReviewView) -> Iterator[Block]:
+def _untrue(view: PeriodReview) -> Iterator[Block]:
     """Engines whose counters cannot be true, or count lookups more than once."""
     for key, period in (("review.this", view.now), ("review.before", view.before)):
         if period.broken:

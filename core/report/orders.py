@@ -31,6 +31,7 @@ class ReportOrder:
     order_id: str
     query: dict[str, str]
     format: Format
+    experiment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,11 @@ class ReportOrders:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def place(self, query: dict[str, str], form: Format) -> ReportOrder:
+    def place(
+        self, query: dict[str, str], form: Format, *, experiment: str | None = None
+    ) -> ReportOrder:
         """Leave one order; its file is whole when it appears."""
-        order = ReportOrder(uuid.uuid4().hex, query, form)
+        order = ReportOrder(uuid.uuid4().hex, query, form, experiment)
         self._leave(f"{order.order_id}.order", msgspec.json.encode(order))
         return order
 
@@ -128,7 +131,7 @@ def answer_waiting(orders: ReportOrders, store: Store, settings: Settings) -> in
 def _answer(order: ReportOrder, store: Store, settings: Settings) -> ReportAnswer:
     scope, _ = from_query(order.query)
     try:
-        document = document_of(store, settings, scope, now=time.time())
+        document = document_of(store, settings, scope, experiment=order.experiment, now=time.time())
         made = written(document, order.format)
     except DashboardError as error:
         return ReportAnswer(title=error.title, detail=error.detail, next_step=error.next_step)

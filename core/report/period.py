@@ -3,27 +3,42 @@
 from collections.abc import Iterator
 
 from core.catalogue import METRICS
-from core.domain.scope import LABELS, Compare, Scope, Window
+from core.domain.scope import Compare
 from core.messages import say
 from core.report import cells
-from core.report.data import coverage, revisions, sources, trouble, violations
-from core.report.document import Block, Document, Heading, Lines, blocks_of
+from core.report.about import (
+    APP_VERSION,
+    limits,
+    scope_words,
+    sources,
+    span,
+    stamp,
+    trouble,
+)
+from core.report.data import coverage, holes, revisions, violations
+from core.report.document import Document, blocks_of
 from core.report.efficiency import changes, efficiency
 from core.report.quality import exploration, quality
 from core.report.records import records
 from core.report.words import series_words
-from core.views.review import ReviewView
-
-APP_VERSION = "0.1.0"
-LIMITS = ("judge", "confounding", "windows", "histograms", "samples", "transfer")
+from core.views.review import PeriodReview
 
 
-def period_document(view: ReviewView, *, made_at: float) -> Document:
+def period_document(view: PeriodReview, *, made_at: float) -> Document:
     """Everything a review of one period says; `made_at` is seconds since the epoch."""
     now, before = view.now.fleet, view.before.fleet
     parts = (
-        *(trouble(view), changes(view), efficiency(view), quality(view), records(view)),
-        *(coverage(view), violations(view), sources(view), exploration(view), revisions(view)),
+        trouble(view.sources),
+        holes(view),
+        changes(view),
+        efficiency(view),
+        quality(view),
+        records(view),
+        coverage(view),
+        violations(view),
+        sources(view.sources),
+        exploration(view),
+        revisions(view),
         limits(),
     )
     return Document(
@@ -37,37 +52,11 @@ def period_document(view: ReviewView, *, made_at: float) -> Document:
         blocks=blocks_of(parts),
         about=tuple(_about(view)),
         made=say("review.made", at=cells.moment(made_at)),
-        name=f"prefixwatch-review-{_stamp(now.window.start)}-{_stamp(now.window.end)}",
+        name=f"prefixwatch-review-{stamp(now.window.start)}-{stamp(now.window.end)}",
     )
 
 
-def limits() -> Iterator[Block]:
-    """What none of the figures can do, said in every review."""
-    yield Heading(say("review.limits"))
-    yield Lines(tuple(say(f"limit.{one}") for one in LIMITS))
-
-
-def span(window: Window) -> str:
-    """A period by its edges in UTC, to the minute."""
-    start, end = (cells.moment(at)[:-3] for at in (window.start, window.end))
-    return say("review.span", start=start, end=end)
-
-
-def _stamp(at: float) -> str:
-    return cells.moment(at)[:-3].replace("-", "").replace(":", "").replace(" ", "T")
-
-
-def scope_words(scope: Scope) -> str:
-    """What the scope is cut to; nothing: everything."""
-    chosen = [
-        say("review.cut", name=say(f"scope.{name}"), value=getattr(scope, name))
-        for name in (*LABELS, "arm")
-        if getattr(scope, name) is not None
-    ]
-    return ", ".join(chosen) or say("review.whole_scope")
-
-
-def _about(view: ReviewView) -> Iterator[tuple[str, str]]:
+def _about(view: PeriodReview) -> Iterator[tuple[str, str]]:
     """As-of times, scope and versions: all that fixes the figures."""
     now = view.now.fleet
     newest = {

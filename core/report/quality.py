@@ -19,13 +19,13 @@ from core.report.document import (
     table,
 )
 from core.report.words import dimension_words, group_words, series_words
-from core.views.review import ReviewView
+from core.views.review import PeriodReview
 from core.views.review_quality import SeriesReview, StratumPair
 
 SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)
 
 
-def quality(view: ReviewView) -> Iterator[Block]:
+def quality(view: PeriodReview) -> Iterator[Block]:
     """Every series with a pass mark, in both periods, with the difference as an interval."""
     yield Heading(
         say("review.quality"), metrics=("pass_rate", "quality_difference", "incomplete_rate")
@@ -38,6 +38,7 @@ def quality(view: ReviewView) -> Iterator[Block]:
             axis=say("axis.difference_pp"),
             dots=tuple(_difference_dot(one) for one in found),
             span=DIFFERENCES,
+            signed=True,
             marks=(Mark(0.0, say("contrast.none")),),
         )
     columns = [
@@ -56,7 +57,7 @@ def quality(view: ReviewView) -> Iterator[Block]:
     yield Lines(tuple(_notes(view)))
 
 
-def _none(view: ReviewView) -> str:
+def _none(view: PeriodReview) -> str:
     connected = view.now.fleet.requests is not None
     return say("review.no_scores" if connected else "why.gateway")
 
@@ -87,7 +88,7 @@ def _difference_dot(one: SeriesReview) -> Dot:
     return Dot(name, found.delta, low, high, note, faint=few)
 
 
-def _notes(view: ReviewView) -> Iterator[str]:
+def _notes(view: PeriodReview) -> Iterator[str]:
     found = view.quality.graded
     if found:
         yield say("estimand.note.content")
@@ -105,7 +106,7 @@ def _notes(view: ReviewView) -> Iterator[str]:
         yield say("review.ungraded", names=names)
 
 
-def exploration(view: ReviewView) -> Iterator[Block]:
+def exploration(view: PeriodReview) -> Iterator[Block]:
     """Tables by cached ratio, idle gap and preemption window, of each series."""
     if not view.quality.graded:
         return

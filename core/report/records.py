@@ -4,18 +4,18 @@ from collections.abc import Iterator
 
 from core import format as fmt
 from core.domain.experiments.look_record import TakenLook
-from core.domain.quality import Estimand
 from core.domain.statistics.sums import Interval
 from core.messages import say
 from core.report import cells
 from core.report.document import Block, Cell, Column, Heading, Kind, Lines, Tone, table
-from core.views.review import ReviewView
+from core.report.gate_words import is_rate, points
+from core.views.review import PeriodReview
 from core.views.review_records import DecisionEntry, LookEntry, PlanEntry
 
 HASH_SHOWN = 12
 
 
-def records(view: ReviewView) -> Iterator[Block]:
+def records(view: PeriodReview) -> Iterator[Block]:
     """Decisions first: they are what a meeting asks for."""
     yield Heading(say("review.decisions"))
     overrides = [one for one in view.records.decisions if one.override]
@@ -30,7 +30,7 @@ def records(view: ReviewView) -> Iterator[Block]:
     yield Lines((say("review.records_note"),))
 
 
-def _decisions(view: ReviewView) -> Block:
+def _decisions(view: PeriodReview) -> Block:
     columns = [
         Column(say("col.time_utc")),
         Column(say("review.experiment")),
@@ -62,7 +62,7 @@ def verdict(value: str | None) -> Cell:
     """A verdict in words; a look that was not planned has none."""
     if value is None:
         return Cell(say("review.no_verdict"))
-    return Cell(say(f"gate.{value}"), Kind.BAD if value == "regression" else Kind.KNOWN)
+    return Cell(say(f"outcome.{value}"), Kind.BAD if value == "regression" else Kind.KNOWN)
 
 
 def short_hash(plan_hash: str) -> str:
@@ -70,7 +70,7 @@ def short_hash(plan_hash: str) -> str:
     return plan_hash[:HASH_SHOWN]
 
 
-def _looks(view: ReviewView) -> Block:
+def _looks(view: PeriodReview) -> Block:
     columns = [
         Column(say("col.time_utc")),
         Column(say("review.experiment")),
@@ -84,7 +84,7 @@ def _looks(view: ReviewView) -> Block:
     return table("looks", "", columns, rows, empty=say("review.no_looks"))
 
 
-def _look(view: ReviewView, one: LookEntry) -> list[Cell]:
+def _look(view: PeriodReview, one: LookEntry) -> list[Cell]:
     head = [cells.time(one.taken_at), Cell(one.experiment)]
     if one.taken is None:
         words = say("review.unreadable", fault=one.fault)
@@ -103,11 +103,11 @@ def _look(view: ReviewView, one: LookEntry) -> list[Cell]:
     ]
 
 
-def _is_rate(view: ReviewView, one: LookEntry) -> bool:
+def _is_rate(view: PeriodReview, one: LookEntry) -> bool:
     """Whether the plan of a look is about a pass rate; taken as one where it is not at hand."""
     plans = [p.version.plan for p in view.records.plans if p.version is not None]
     mine = [plan for plan in plans if one.taken and plan.plan_hash == one.taken.record.plan_hash]
-    return all(plan.estimand is not Estimand.MEAN for plan in mine)
+    return all(is_rate(plan) for plan in mine)
 
 
 def estimate(look: TakenLook, *, ratio: bool) -> Cell:
@@ -121,7 +121,7 @@ def estimate(look: TakenLook, *, ratio: bool) -> Cell:
     return Cell(fmt.points(record.estimate, interval, ratio=ratio), exact=record.estimate)
 
 
-def _plans(view: ReviewView) -> Block:
+def _plans(view: PeriodReview) -> Block:
     columns = [
         Column(say("col.time_utc")),
         Column(say("review.experiment")),
@@ -143,12 +143,12 @@ def _plan(one: PlanEntry) -> list[Cell]:
         tail = [cells.unknown(), cells.unknown(), cells.unknown()]
         return [*head, Cell(words, Kind.BAD), *tail, Cell(short_hash(one.plan_hash))]
     plan = one.version.plan
-    rate = plan.estimand is not Estimand.MEAN
+    rate = is_rate(plan)
     return [
         *head,
         Cell(plan.title),
         Cell(say(f"lever.{plan.lever}")),
-        Cell(margin(plan.margin, ratio=rate), exact=plan.margin),
+        Cell(points(plan.margin, ratio=rate), exact=plan.margin),
         Cell(one.version.registered_by),
         Cell(short_hash(one.plan_hash)),
     ]
@@ -158,8 +158,3 @@ def _version(one: PlanEntry) -> Cell:
     if one.number == 1:
         return Cell("1", exact=1)
     return Cell(say("review.edited", n=one.number), exact=one.number)
-
-
-def margin(value: float, *, ratio: bool) -> str:
-    """A margin in points of a rate, or in the unit of a score."""
-    return f"{value * 100:g} pp" if ratio else f"{value:g}"

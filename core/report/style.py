@@ -2,12 +2,12 @@
 
 STYLE = """:root {
   --ink: #16202c; --soft: #536070; --line: #d4dae2; --back: #ffffff; --head: #f2f5f8;
-  --dot: #7a4fd0; --none: rgba(100, 110, 125, .30); --warn: #b26a00; --bad: #c81e1e;
+  --dot: #7a4fd0; --none: rgba(100, 110, 125, .22); --warn: #b26a00; --bad: #c81e1e;
 }
 @media screen and (prefers-color-scheme: dark) {
   :root {
     --ink: #e6ebf2; --soft: #a3afbf; --line: #38424f; --back: #10161d; --head: #1a222c;
-    --dot: #b494f0; --none: rgba(160, 170, 185, .30); --warn: #e5a43c; --bad: #ff7b72;
+    --dot: #b494f0; --none: rgba(160, 170, 185, .24); --warn: #e5a43c; --bad: #ff7b72;
   }
 }
 * {box-sizing: border-box;}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 
 from core.report.document import Dot, Intervals, Mark
 
@@ -10,6 +10,7 @@ WIDTH, NAME_W, RIGHT = 920, 300, 24
 TOP, ROW, FOOT = 26, 30, 44
 TICKS = 8
 LONGEST_NAME = 46
+LEAST_AIR = 0.005
 
 
 def intervals_svg(block: Intervals) -> str:
@@ -29,12 +30,13 @@ def intervals_svg(block: Intervals) -> str:
 
 def _span(block: Intervals) -> tuple[float, float]:
     """Around all limits and marks with some air, never beyond what the axis can hold."""
+    lowest, highest = block.span or (-inf, inf)
     found = [x for dot in block.dots for x in (dot.low, dot.value, dot.high) if x is not None]
-    if not found:
-        return block.span
     found += [mark.at for mark in block.marks]
-    air = max((max(found) - min(found)) * 0.1, (block.span[1] - block.span[0]) * 0.005)
-    return max(block.span[0], min(found) - air), min(block.span[1], max(found) + air)
+    if not found:
+        return block.span or (0.0, 1.0)
+    air = max((max(found) - min(found)) * 0.1, LEAST_AIR)
+    return max(lowest, min(found) - air), min(highest, max(found) + air)
 
 
 def _x(value: float, low: float, high: float) -> float:
@@ -47,14 +49,18 @@ def _axis(block: Intervals, low: float, high: float, height: int) -> Iterator[st
     for value in _ticks(low, high):
         x = _x(value, low, high)
         yield f'<line class="grid" x1="{x}" y1="{TOP}" x2="{x}" y2="{bottom}"/>'
-        label = f"{value * 100:+g}" if block.signed else f"{value * 100:g}"
-        label = label.replace("-", "−")
+        label = _label(value * 100 if block.ratio else value, signed=block.signed)
         yield f'<text class="tick" x="{x}" y="{bottom + 15}" text-anchor="middle">{label}</text>'
     middle = _x((low + high) / 2, low, high)
     yield (
         f'<text class="tick" x="{middle}" y="{bottom + 34}" text-anchor="middle">'
         f"{_text(block.axis)}</text>"
     )
+
+
+def _label(value: float, *, signed: bool) -> str:
+    text = f"{value:+g}" if signed and value else f"{value:g}"
+    return text.replace("-", "−")
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -45,12 +45,17 @@ def choice(
 
 
 def narrowed(
-    name: str, label: str, options: Sequence[str], *, words: Callable[[str], str]
+    name: str,
+    label: str,
+    options: Sequence[str],
+    *,
+    words: Callable[[str], str],
+    everything: str | None = None,
 ) -> str | None:
-    """A select box of values to narrow to; None for all of them."""
+    """A select box of values to narrow to; None for all of them, or for `everything`."""
 
     def said(option: str) -> str:
-        return say("scope.all") if option == ANY else words(option)
+        return (everything or say("scope.all")) if option == ANY else words(option)
 
     found = choice(name, label, [ANY, *options], words=said)
     return None if found in (None, ANY) else found

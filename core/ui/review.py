@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core import charts, runtime
@@ -12,9 +13,9 @@ from core.domain.scope import DEFAULT_RANGE, RANGES, Compare
 from core.messages import say
 from core.report.document import Block, Document, Heading, Intervals, Lines, Table, Tone, sections
 from core.report.make import MEDIA, Format, usual_question, written
-from core.report.period import period_document
-from core.ui.choices import choice
-from core.ui.frame import chart, grid, heading
+from core.report.make import review_document as made_document
+from core.ui.choices import choice, narrowed
+from core.ui.frame import chart, grid, heading, info
 from core.ui.request import lines
 from core.ui.scope_bar import current_scope
 from core.ui.style import escaped, plain
@@ -34,6 +35,7 @@ def review_question() -> ReviewQuestion:
         usual_question(runtime.running().settings),
         range=period if period in RANGES else None if period == AS_ABOVE else _usual_range(),
         compare=Compare(against) if against in AGAINST else None,
+        experiment=st.query_params.get("experiment"),
     )
 
 
@@ -49,9 +51,20 @@ def making() -> AbstractContextManager[None]:
     return st.spinner(say("review.making"))
 
 
-def review_bar() -> None:
+def review_bar(view: ReviewView) -> None:
     """Select boxes of the review, each of which writes the URL."""
-    left, right, _ = grid("review_bar", 1, 1, 3)
+    first, left, right = grid("review_bar", 2, 1, 1)
+    with first:
+        titles = view.experiments
+        narrowed(
+            "experiment",
+            say("review.which"),
+            list(titles),
+            words=lambda name: say("review.one_experiment", title=titles[name]),
+            everything=say("review.a_period"),
+        )
+    if view.period is None:
+        return
     with left:
         choice(
             "period",
@@ -80,7 +93,11 @@ def _period_words(period: str) -> str:
 
 def review_document(view: ReviewView) -> None:
     """The whole document, and the same as files."""
-    document = period_document(view, made_at=view.now.fleet.now)
+    document = made_document(view, made_at=view.fleet.now)
+    if document is None:
+        name = st.query_params.get("experiment", "")
+        info(say("review.no_experiment", name=name))
+        return
     heading(document.title)
     st.html(f'<div class="pw-line">{escaped(document.subtitle)}</div>')
     _downloads(document)
@@ -142,13 +159,23 @@ def _table(block: Table) -> None:
 def _intervals(block: Intervals) -> None:
     st.html(f'<div class="pw-line">{escaped(block.title)}</div>')
     shown = [Dot(one.name, one.value, one.low, one.high, one.note, one.faint) for one in block.dots]
+    tick_format = f"{'+' if block.signed else ''}{'.1%' if block.ratio else '.2f'}"
+    chart(f"review_{block.key}", _figure(block, shown, tick_format))
+
+
+def _figure(block: Intervals, shown: Sequence[Dot], tick_format: str) -> go.Figure:
+    if block.span is None:
+        margin, none = block.marks
+        names = (margin.name, none.name)
+        return charts.gate(
+            shown, block.axis, margin=-margin.at, names=names, tick_format=tick_format
+        )
     mark = block.marks[0] if block.marks else None
-    figure = charts.dots(
+    return charts.dots(
         shown,
         block.axis,
         span=block.span,
-        tick_format="+.1%" if block.signed else ".1%",
+        tick_format=tick_format,
         mark=None if mark is None else mark.at,
         mark_name="" if mark is None else mark.name,
     )
-    chart(f"review_{block.key}", figure)

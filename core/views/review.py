@@ -1,12 +1,17 @@
-"""Review: one period against another, on one page for a meeting."""
+"""Review: one period against another, or one experiment, on one page for a meeting."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from core.cache.store import Store
 from core.config import EvaluatorSettings
+from core.domain.experiments.arms import Arm
 from core.domain.scope import RANGES, Compare, Scope, Window
 from core.domain.windows import WINDOW_S
-from core.views.fleet import SourceState, query_params
+from core.views.experiment_arms import arm_rows
+from core.views.experiment_log import ExperimentLog, experiment_logs
+from core.views.experiments import ExperimentView, build_experiment
+from core.views.fleet import Fleet, SourceState, load_fleet, query_params
 from core.views.quality_sums import Series
 from core.views.review_period import EfficiencyRow, Period, compared, load_period
 from core.views.review_quality import QualityReview, quality_review
@@ -18,10 +23,14 @@ USUAL_COMPARE = Compare.PREVIOUS
 
 @dataclass(frozen=True)
 class ReviewQuestion:
-    """What a review is asked beside its scope; None: as the scope says."""
+    """What a review is asked beside its scope; None: as the scope says.
+
+    `experiment` makes it a review of that experiment, whose plan fixes scope and period.
+    """
 
     range: str | None = None
     compare: Compare | None = None
+    experiment: str | None = None
     evaluators: tuple[EvaluatorSettings, ...] = ()
     window_s: int = WINDOW_S
 
@@ -50,7 +59,19 @@ class RevisionSeen:
 
 
 @dataclass(frozen=True)
-class ReviewView:
+class ArmRevision:
+    """A revision that requests of one arm name; None: they do not name it."""
+
+    arm: Arm
+    name: str
+    revision: str | None
+    requests: int
+    first_at: float
+    last_at: float
+
+
+@dataclass(frozen=True)
+class PeriodReview:
     """Everything a review of a period shows."""
 
     now: Period
@@ -69,8 +90,47 @@ class ReviewView:
         return (*(one.series for one in self.quality.graded), *self.quality.ungraded)
 
 
+@dataclass(frozen=True)
+class ExperimentReview:
+    """Everything a review of an experiment shows; `revisions` are those of each arm."""
+
+    one: ExperimentView
+    revisions: tuple[ArmRevision, ...]
+    sources: tuple[SourceState, ...]
+    schema: int
+
+
+@dataclass(frozen=True)
+class ReviewView:
+    """A review of a period or of an experiment; neither where the experiment is not there."""
+
+    fleet: Fleet
+    experiments: Mapping[str, str]
+    """Title of the newest plan by the name of its experiment, registered last first."""
+    period: PeriodReview | None
+    experiment: ExperimentReview | None
+
+
 def build(store: Store, scope: Scope, now: float, asked: ReviewQuestion) -> ReviewView:
     """Read the cache for one scope and question; `now` is seconds since the epoch."""
+    titles = {log.experiment: _title(log) for log in experiment_logs(store)}
+    if asked.experiment is None:
+        period = build_period(store, scope, now, asked)
+        return ReviewView(period.now.fleet, titles, period, None)
+    one = build_experiment(store, asked.experiment, now, evaluators=asked.evaluators)
+    if one is None:
+        return ReviewView(load_fleet(store, scope, now), titles, None, None)
+    found = ExperimentReview(one, _arm_revisions(store, one), _sources(store), _schema(store))
+    return ReviewView(one.fleet, titles, None, found)
+
+
+def _title(log: ExperimentLog) -> str:
+    newest = log.history.newest
+    return log.experiment if newest is None else newest.plan.title
+
+
+def build_period(store: Store, scope: Scope, now: float, asked: ReviewQuestion) -> PeriodReview:
+    """One period beside another, both of the same scope."""
     scope = review_scope(scope, asked)
     new = load_period(store, scope, now)
     window = new.fleet.window
@@ -79,7 +139,7 @@ def build(store: Store, scope: Scope, now: float, asked: ReviewQuestion) -> Revi
         raise ValueError("a review compares two periods")
     old = load_period(store, replace(scope, start=earlier.start, end=earlier.end), now)
     params = query_params(scope, window) | {"arm": scope.arm}
-    return ReviewView(
+    return PeriodReview(
         now=new,
         before=old,
         efficiency=compared(new, old),
@@ -87,10 +147,27 @@ def build(store: Store, scope: Scope, now: float, asked: ReviewQuestion) -> Revi
             store, new.fleet, old.fleet, evaluators=asked.evaluators, window_s=asked.window_s
         ),
         violations=_violations(store, scope, window),
-        sources=tuple(SourceState(*row) for row in store.read("source_states", {})),
+        sources=_sources(store),
         records=records_in(store, window),
         revisions=tuple(RevisionSeen(*r) for r in store.read("revisions_in_period", params)),
-        schema=store.read("schema_version", {})[0].number,
+        schema=_schema(store),
+    )
+
+
+def _sources(store: Store) -> tuple[SourceState, ...]:
+    return tuple(SourceState(*row) for row in store.read("source_states", {}))
+
+
+def _schema(store: Store) -> int:
+    number: int = store.read("schema_version", {})[0].number
+    return number
+
+
+def _arm_revisions(store: Store, one: ExperimentView) -> tuple[ArmRevision, ...]:
+    """What the requests of each arm name, over the arm's period so far."""
+    return tuple(
+        ArmRevision(arm, row.name, row.revision, row.requests, row.first_at, row.last_at)
+        for arm, row in arm_rows(store, "arm_revisions", one.plan, one.now)
     )
 
 

@@ -8,7 +8,7 @@ from core.domain.gauges import rate_per_s
 from core.domain.prefill import COMPUTED, EXTERNAL, LOCAL
 from core.domain.ratios import change, ratio_of_sums, shift
 from core.domain.reading import Coverage, Reading, Reported
-from core.domain.scope import Scope
+from core.domain.scope import MINUTE_S, Scope
 from core.views.accounts import BY_SOURCE, OF_SOURCE, REQUESTS, PrefillSums, prefill_sums
 from core.views.first_tokens import FirstTokens, first_tokens
 from core.views.fleet import Fleet, load_fleet, query_params
@@ -45,6 +45,18 @@ class Period:
     requests: RequestCoverage
     broken: tuple[str, ...]
     inflated: tuple[str, ...]
+
+    @property
+    def begins_late(self) -> dict[str, float]:
+        """Since when a source was read that does not reach back to the start of the period."""
+        sides = {"prometheus": self.fleet.prometheus, "langfuse": self.fleet.requests}
+        return {
+            side: source.backfill_from
+            for side, source in sides.items()
+            if source is not None
+            and source.backfill_from is not None
+            and source.backfill_from >= self.fleet.window.start + MINUTE_S
+        }
 
     @property
     def observed(self) -> Coverage:
@@ -90,11 +102,13 @@ def load_period(store: Store, scope: Scope, now: float) -> Period:
 def compared(now: Period, before: Period) -> tuple[EfficiencyRow, ...]:
     """Every metric of both periods beside each other."""
     pairs = zip(now.efficiency, before.efficiency, strict=True)
-    return tuple(_row(new, old) for new, old in pairs)
+    cut = any("prometheus" in period.begins_late for period in (now, before))
+    return tuple(_row(new, old, cut=cut) for new, old in pairs)
 
 
-def _row(now: Reading, before: Reading) -> EfficiencyRow:
-    unlike = now.metric in TOTALS and not _alike(now, before)
+def _row(now: Reading, before: Reading, *, cut: bool) -> EfficiencyRow:
+    both = now.known and before.known
+    unlike = both and now.metric in TOTALS and (cut or not _alike(now, before))
     return EfficiencyRow(
         now=now,
         before=before,
@@ -105,7 +119,7 @@ def _row(now: Reading, before: Reading) -> EfficiencyRow:
 
 
 def _alike(now: Reading, before: Reading) -> bool:
-    """Whether two totals stand for the same share of their periods; of unknowns, none."""
+    """Whether two totals stand for the same share of their periods."""
     shares = [one.coverage.share if one.coverage else None for one in (now, before)]
     new, old = shares
     return new is None or old is None or abs(new - old) <= ALIKE
