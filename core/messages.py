@@ -1512,6 +1512,9 @@ TEXTS: dict[str, str] = {
     "beside the quality gate, looks and decisions. No plan is registered yet. Make one below, by "
     "the form or from JSON; nothing in a deployment is changed by it.",
     "experiments.which": "Experiment",
+    "experiments.all": "All experiments",
+    "experiments.none": "No plan is registered.",
+    "experiments.last_verdict": "At its last planned look",
     "experiments.entry": "{title} · {name} · {verdict}",
     "experiments.broken": "No version of this plan can be read ({fault}). It stays as it is "
     "stored; register a new version below.",
@@ -1587,8 +1590,7 @@ TEXTS: dict[str, str] = {
     "missing.bounds": "Whatever the missing scores are, the difference lies between {low} and "
     "{high}.",
     "missing.tips": "The estimate would reach minus the margin if {rate} % of the new arm's "
-    "missing passed: {gap} points below those observed. Below 0 nothing missing can do that, "
-    "above 100 nothing missing can prevent it.",
+    "missing passed, {gap} points below those observed.",
     "missing.limit_at": "The lower limit would reach minus the margin if {rate} % of the new "
     "arm's missing passed.",
     "missing.never_breaks": "No missing score of the new arm can bring the lower limit down to "

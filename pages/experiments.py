@@ -10,7 +10,7 @@ ui.outcome()
 one = ui.experiment_bar(view)
 if one:
     ui.verdict_panel(one)
-    left, right = ui.grid("experiment_gate", 1, 1)
+    left, right = ui.grid("experiment_gate", 6, 5)
     with left:
         ui.efficiency_panel(one)
     with right:
@@ -27,5 +27,6 @@ if one:
     ui.plan_card(one)
     ui.versions_panel(one)
     ui.changes_log(one)
+ui.experiments_table(view)
 ui.plan_forms(view)
 ui.calculator()

@@ -240,7 +240,7 @@ def _missing_notes(one: ExperimentView, *, ratio: bool) -> list[str]:
     if missing.bounds is not None and missing.interval is not None:
         low, high = (points(n, ratio=ratio) for n in (missing.bounds.lower, missing.bounds.upper))
         said.append(say("missing.bounds", low=low, high=high))
-    if missing.tips is not None:
+    if missing.tips is not None and 0 <= missing.tips.rate <= 1:
         rate, gap = (f"{n * 100:.1f}" for n in missing.tips)
         said.append(say("missing.tips", rate=rate, gap=gap))
     tips = missing.interval_tips

@@ -19,6 +19,7 @@ from core.ui.experiment_form import plan_forms
 from core.ui.experiment_logs import (
     changes_log,
     decisions_log,
+    experiments_table,
     looks_log,
     observed_table,
     regression_panel,
@@ -125,6 +126,7 @@ __all__ = [
     "evaluators_table",
     "experiment_asked",
     "experiment_bar",
+    "experiments_table",
     "exports_table",
     "exposure_scores",
     "exposure_table",

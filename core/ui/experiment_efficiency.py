@@ -18,5 +18,5 @@ def efficiency_panel(one: ExperimentView) -> None:
         Column(say("experiments.new"), numeric=True),
         Column(say("experiments.delta"), numeric=True),
     ]
-    table("experiment_efficiency", columns, [list(row) for row in efficiency_rows(one)])
+    table("experiment_efficiency", columns, [list(row) for row in efficiency_rows(one)], whole=True)
     lines(efficiency_notes(one))

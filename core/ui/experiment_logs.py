@@ -1,5 +1,7 @@
 """What was recorded of an experiment: looks, decisions, changes; and where to reproduce."""
 
+from datetime import tzinfo
+
 from core import format as fmt
 from core.domain.experiments.arms import Arm, Dimension
 from core.domain.experiments.look_record import TakenLook
@@ -10,13 +12,44 @@ from core.messages import named, say
 from core.report.gate_words import evidence_line, verdict_words
 from core.ui.experiment_plan import HASH_DIGITS
 from core.ui.experiments import clock, moment
-from core.ui.frame import heading
+from core.ui.frame import heading, time_axis
 from core.ui.lookup import request_link
 from core.ui.request import lines
 from core.ui.tables import Cell, Column, Link, PageLink, table
 from core.views.experiment_arms import plan_scope, so_far
+from core.views.experiment_log import ExperimentLog
 from core.views.experiment_words import evidence_words
-from core.views.experiments import ExperimentView
+from core.views.experiments import ExperimentsView, ExperimentView
+
+
+def experiments_table(view: ExperimentsView) -> None:
+    """All experiments with the verdict of their last planned look and their last decision."""
+    heading(say("experiments.all"))
+    zone = time_axis(view.fleet).zone
+    columns = [
+        Column(say("experiments.which"), wide=True),
+        Column(say("plan.lever")),
+        Column(say("plan.version")),
+        Column(say("plan.registered")),
+        Column(say("experiments.last_verdict")),
+        Column(say("decisions.decision")),
+    ]
+    rows = [_experiment(log, zone) for log in view.logs]
+    table("experiments", columns, rows, empty=say("experiments.none"))
+
+
+def _experiment(log: ExperimentLog, zone: tzinfo) -> list[Cell]:
+    newest, made = log.history.newest, log.decisions[-1:]
+    title = log.experiment if newest is None else f"{newest.plan.title} · {log.experiment}"
+    decisions = [named("decision.", one.decision) for one in made]
+    return [
+        PageLink(title, "experiments", {"experiment": log.experiment}),
+        None if newest is None else say(f"lever.{newest.plan.lever}"),
+        None if newest is None else newest.number,
+        None if newest is None else fmt.clock(newest.registered_at, zone, day=True),
+        verdict_words(log.verdict),
+        *(decisions or [say("table.none")]),
+    ]
 
 
 def looks_log(one: ExperimentView) -> None:

@@ -24,7 +24,7 @@ def plan_card(one: ExperimentView) -> None:
 
 def _table(key: str, rows: list[tuple[str, str]]) -> None:
     columns = [Column(say("plan.part")), Column(say("plan.planned"), wide=True)]
-    table(key, columns, [list(row) for row in rows])
+    table(key, columns, [list(row) for row in rows], whole=True)
 
 
 def versions_panel(one: ExperimentView) -> None:

@@ -25,6 +25,8 @@ from core.views.review import USUAL_COMPARE, USUAL_RANGE, ReviewQuestion, Review
 AS_ABOVE = "scope"
 PERIODS = (AS_ABOVE, "1d", USUAL_RANGE, "14d", "30d")
 AGAINST = tuple(one.value for one in Compare if one is not Compare.NONE)
+WHOLE_ROWS = 40
+"""A table of so many rows is shown in full: a meeting does not scroll in it."""
 TONES = {Tone.WARNING: st.warning, Tone.BAD: st.error}
 
 
@@ -153,7 +155,7 @@ def _table(block: Table) -> None:
         st.html(f'<div class="pw-line">{escaped(block.title)}</div>')
     columns = [Column(c.title, numeric=c.numeric, wide=c.wide) for c in block.columns]
     rows: list[list[Cell]] = [list(row) for row in block.rows]
-    table(f"review_{block.key}", columns, rows, empty=block.empty)
+    table(f"review_{block.key}", columns, rows, empty=block.empty, whole=len(rows) <= WHOLE_ROWS)
 
 
 def _intervals(block: Intervals) -> None:

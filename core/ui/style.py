@@ -43,6 +43,7 @@ STYLE = """<style>
 .pw-bar > div {height: 4px; background: var(--c); border-radius: 2px;}
 .pw-scroll {overflow: auto; max-height: 480px; border: 1px solid rgba(128,128,128,.3);
   border-radius: 8px;}
+.pw-scroll.whole {max-height: none;}
 .pw-table {border-collapse: collapse; width: 100%; font-size: .88rem;
   font-variant-numeric: tabular-nums;}
 .pw-table th {position: sticky; top: 0; text-align: left; font-weight: 600; padding: .35rem .5rem;

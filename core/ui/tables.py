@@ -54,9 +54,17 @@ class Column:
 
 
 def table(
-    key: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, empty: str = ""
+    key: str,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    empty: str = "",
+    whole: bool = False,
 ) -> None:
-    """Draw a table with its CSV button; None is written as unknown."""
+    """Draw a table with its CSV button; None is written as unknown.
+
+    A long one scrolls, unless its rows are few enough to be shown as a `whole`.
+    """
     if not rows:
         st.caption(empty or say("table.none"))
         return
@@ -65,8 +73,9 @@ def table(
         "<tr>" + "".join(_cell(c, cell) for c, cell in zip(columns, row, strict=True)) + "</tr>"
         for row in rows
     )
+    kind = "pw-scroll whole" if whole else "pw-scroll"
     st.html(
-        f'<div class="pw-scroll"><table class="pw-table"><thead><tr>{head}</tr></thead>'
+        f'<div class="{kind}"><table class="pw-table"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
     st.download_button(

@@ -26,7 +26,7 @@ from tests.pages.shown import charts, marks_on, ran, table, tables, text, tiles,
 
 PAGES = ("live", "hit_ratio", "cached_prefill", "preemption", "data_health")
 NUMBERS = ("live", "hit_ratio")
-EVERY = (*PAGES, "request", "kv_residency")
+EVERY = (*PAGES, "request", "kv_residency", "experiments")
 SCOPE_BAR = ("cluster", "namespace", "model", "pod", "engine", "arm", "range", "compare")
 Put = Callable[..., None]
 
@@ -56,6 +56,7 @@ TITLES = {
         *("health.evaluators", "health.log", "health.cache"),
     ],
     "request": ["request.recent"],
+    "experiments": ["experiments.all"],
     "kv_residency": [
         *("kv.summary", "kv.idle", "kv.gap", "kv.lifetime", "kv.over_time", "kv.engines"),
         *("table.changes_title", "kv.match", "kv.turns"),
