@@ -139,8 +139,8 @@ def _arguments() -> argparse.ArgumentParser:
         prog="python -m core.report",
         description="Write the review of a period or an experiment: what changed, efficiency, "
         "quality, decisions, coverage. Reads the cache; where the app holds it, the app is asked. "
-        "Exit status: 0 written, 1 it could not be made, 2 wrong arguments, 3 the cache is held and nobody "
-        "answered.",
+        "Exit status: 0 written, 1 it could not be made, 2 wrong arguments, 3 the cache is held "
+        "and nobody answered.",
     )
     parser.add_argument(
         "--experiment", metavar="NAME", help="review this experiment instead of a period"

@@ -11,14 +11,24 @@ from core import charts, runtime
 from core.charts import Dot
 from core.domain.scope import DEFAULT_RANGE, RANGES, Compare
 from core.messages import say
-from core.report.document import Block, Document, Heading, Intervals, Lines, Table, Tone, sections
+from core.report.document import (
+    SECTION,
+    Block,
+    Document,
+    Heading,
+    Intervals,
+    Lines,
+    Table,
+    Tone,
+    sections,
+)
 from core.report.make import MEDIA, Format, usual_question, written
 from core.report.make import review_document as made_document
 from core.ui.choices import choice, narrowed
 from core.ui.frame import chart, grid, heading, info
 from core.ui.request import lines
 from core.ui.scope_bar import current_scope
-from core.ui.style import escaped, plain
+from core.ui.style import escaped
 from core.ui.tables import Cell, Column, table
 from core.views.review import USUAL_COMPARE, USUAL_RANGE, ReviewQuestion, ReviewView
 
@@ -27,7 +37,7 @@ PERIODS = (AS_ABOVE, "1d", USUAL_RANGE, "14d", "30d")
 AGAINST = tuple(one.value for one in Compare if one is not Compare.NONE)
 WHOLE_ROWS = 40
 """A table of so many rows is shown in full: a meeting does not scroll in it."""
-TONES = {Tone.WARNING: st.warning, Tone.BAD: st.error}
+KINDS = {Tone.PLAIN: "pw-line", Tone.WARNING: "pw-list warn", Tone.BAD: "pw-list fault"}
 
 
 def review_question() -> ReviewQuestion:
@@ -100,8 +110,8 @@ def review_document(view: ReviewView) -> None:
         name = st.query_params.get("experiment", "")
         info(say("review.no_experiment", name=name))
         return
-    heading(document.title)
-    st.html(f'<div class="pw-line">{escaped(document.subtitle)}</div>')
+    lines([document.title], "pw-found")
+    lines([document.subtitle])
     _downloads(document)
     for section in sections(document.blocks):
         first = section[0]
@@ -132,7 +142,9 @@ def _downloads(document: Document) -> None:
 
 def _blocks(blocks: Sequence[Block]) -> None:
     for block in blocks:
-        if isinstance(block, Heading):
+        if isinstance(block, Heading) and block.level > SECTION:
+            lines([block.text], "pw-found")
+        elif isinstance(block, Heading):
             heading(block.text, *block.metrics)
         elif isinstance(block, Lines):
             _lines(block)
@@ -143,24 +155,23 @@ def _blocks(blocks: Sequence[Block]) -> None:
 
 
 def _lines(block: Lines) -> None:
-    if block.tone is Tone.PLAIN:
-        lines(block.items)
-        return
-    for line in block.items:
-        TONES[block.tone](plain(line))
+    lines(block.items, KINDS[block.tone])
 
 
 def _table(block: Table) -> None:
     if block.title:
-        st.html(f'<div class="pw-line">{escaped(block.title)}</div>')
+        lines([block.title])
     columns = [Column(c.title, numeric=c.numeric, wide=c.wide) for c in block.columns]
     rows: list[list[Cell]] = [list(row) for row in block.rows]
     table(f"review_{block.key}", columns, rows, empty=block.empty, whole=len(rows) <= WHOLE_ROWS)
 
 
 def _intervals(block: Intervals) -> None:
-    st.html(f'<div class="pw-line">{escaped(block.title)}</div>')
-    shown = [Dot(one.name, one.value, one.low, one.high, one.note, one.faint) for one in block.dots]
+    lines([block.title])
+    shown = [
+        Dot(escaped(one.name), one.value, one.low, one.high, escaped(one.note), one.faint)
+        for one in block.dots
+    ]
     tick_format = f"{'+' if block.signed else ''}{'.1%' if block.ratio else '.2f'}"
     chart(f"review_{block.key}", _figure(block, shown, tick_format))
 

@@ -37,6 +37,8 @@ STYLE = """<style>
 .pw-verdict.regression {border-left-color: #C81E1E;}
 .pw-verdict.hold {border-left-color: #D99A1C; background: repeating-linear-gradient(135deg,
   rgba(217,154,28,.16) 0 2px, transparent 2px 10px);}
+.pw-list.warn > div {border-left-color: #D99A1C; font-weight: 600;}
+.pw-list.fault > div {border-left-color: #C81E1E; font-weight: 600;}
 .pw-none {min-height: 180px; padding: 1.2rem; font-size: 1rem;}
 .pw-none .v {font-size: 1.2rem; font-weight: 600;}
 .pw-bar {height: 4px; background: rgba(128,128,128,.25); border-radius: 2px; margin-top: .45rem;}

@@ -17,6 +17,7 @@ PAGES = {
     "cached_prefill": "prefill.headline",
     "preemption": "preempt.strip",
     "experiments": "experiments.all",
+    "review": "review.limits",
     "request": "request.recent",
     "data_health": "health.sources",
 }
