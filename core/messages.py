@@ -1440,8 +1440,8 @@ TEXTS: dict[str, str] = {
     "review.violations": "Open violations",
     "review.examples": "Newest ids (for the Request page)",
     "review.none_broken": "No record of this period breaks a contract.",
-    "review.violations_note": "Records of the period in the scope's model, or without a model. "
-    "Values that break a contract are in no sum.",
+    "review.violations_note": "Records of the period, whatever the scope: a broken record may name "
+    "neither model nor engine. Values that break a contract are in no sum.",
     "review.read_to": "Read to (UTC)",
     "review.read_from": "History from (UTC)",
     "review.no_sources": "No source was ever read into this cache.",

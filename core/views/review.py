@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from core.cache.store import Store
 from core.config import EvaluatorSettings
 from core.domain.experiments.arms import Arm
-from core.domain.scope import RANGES, Compare, Scope, Window
+from core.domain.scope import RANGES, Compare, Scope
 from core.domain.windows import WINDOW_S
 from core.views.experiment_arms import arm_rows
 from core.views.experiment_log import ExperimentLog, experiment_logs
@@ -146,7 +146,7 @@ def build_period(store: Store, scope: Scope, now: float, asked: ReviewQuestion) 
         quality=quality_review(
             store, new.fleet, old.fleet, evaluators=asked.evaluators, window_s=asked.window_s
         ),
-        violations=_violations(store, scope, window),
+        violations=_violations(store, params),
         sources=_sources(store),
         records=records_in(store, window),
         revisions=tuple(RevisionSeen(*r) for r in store.read("revisions_in_period", params)),
@@ -186,6 +186,5 @@ def review_scope(scope: Scope, asked: ReviewQuestion) -> Scope:
     return replace(scope, compare=USUAL_COMPARE if compare is Compare.NONE else compare)
 
 
-def _violations(store: Store, scope: Scope, window: Window) -> tuple[ViolationGroup, ...]:
-    rows = store.read("violations_by_rule", query_params(scope, window))
-    return tuple(ViolationGroup(*row) for row in rows)
+def _violations(store: Store, params: Mapping[str, object]) -> tuple[ViolationGroup, ...]:
+    return tuple(ViolationGroup(*row) for row in store.read("violations_by_rule", params))

@@ -46,16 +46,15 @@ where start_at >= $start and start_at < $end
   and ($arm is null or arm = $arm)
 
 -- name: violations_by_rule
--- params: start timestamptz, end timestamptz, model varchar
+-- params: start timestamptz, end timestamptz
 -- returns: kind text, rule text, field text, exporter text, records count, examples text
 -- One row per broken rule, field and sender, most records first: records whose time (else the
 -- time they were first read) lies in the window, with up to three of their ids, newest first.
--- Only the model of a scope narrows them: a broken record may name nothing else.
+-- No label narrows them: a broken record may name none.
 with v as (
     select v.violation_id, v.kind, v.rule, v.field, v.exporter, v.record_id,
            coalesce(v.happened_at, v.seen_at) as noted_at
     from violations v
-    where $model is null or v.model is null or v.model = $model
 )
 select kind, rule, field, exporter, count(*) as records,
        array_to_string(list(record_id order by noted_at desc, violation_id)
@@ -81,12 +80,12 @@ from requests r
 cross join (values (1, 'model'), (2, 'template_version'), (3, 'tokenizer_revision'),
     (4, 'engine_revision')) as n (place, name)
 where r.start_at >= $start and r.start_at < $end
-  and ($cluster is null or r.cluster = $cluster)
-  and ($namespace is null or r.namespace = $namespace)
-  and ($model is null or r.model = $model)
-  and ($pod is null or r.pod = $pod)
-  and ($engine is null or r.engine = $engine)
-  and ($arm is null or r.arm = $arm)
+  and ($cluster is null or cluster = $cluster)
+  and ($namespace is null or namespace = $namespace)
+  and ($model is null or model = $model)
+  and ($pod is null or pod = $pod)
+  and ($engine is null or engine = $engine)
+  and ($arm is null or arm = $arm)
 group by n.place, n.name, revision
 order by n.place, requests desc, revision
 
