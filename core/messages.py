@@ -1519,6 +1519,7 @@ TEXTS: dict[str, str] = {
     "experiments.broken": "No version of this plan can be read ({fault}). It stays as it is "
     "stored; register a new version below.",
     "experiments.holds": "Why it holds",
+    "experiments.would_hold": "A look would hold now",
     "experiments.against": "{value} against {limit}",
     "experiments.gate": "Quality gate",
     "experiments.base": "Baseline",

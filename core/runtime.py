@@ -20,7 +20,8 @@ from core.cache.inbox import Inbox
 from core.cache.orders import Orders
 from core.cache.store import Store
 from core.config import Settings, load_settings
-from core.demo import is_over
+from core.demo import fleet_epoch, is_over
+from core.demo_people import is_entered
 from core.errors import DashboardError
 from core.report.orders import ReportOrders, answer_waiting
 
@@ -78,6 +79,7 @@ class Runtime:
             threading.Thread(target=self._merge_forever, name="merge", daemon=True),
             threading.Thread(target=self._examine_forever, name="doctor", daemon=True),
             threading.Thread(target=self._report_forever, name="reports", daemon=True),
+            threading.Thread(target=self._enter_once, name="people", daemon=True),
             threading.Thread(target=self._sweep_forever, name="benchmarks", daemon=True),
             *(
                 threading.Thread(target=one.run, name=f"supervisor-{name}", daemon=True)
@@ -86,7 +88,9 @@ class Runtime:
         ]
 
     def start(self) -> None:
-        """Begin merging and collecting."""
+        """Begin merging and collecting; all of a simulated fleet's processes know one epoch."""
+        if self._simulated:
+            fleet_epoch(self.settings, time.time())
         for thread in self._threads:
             thread.start()
 
@@ -97,6 +101,10 @@ class Runtime:
             if thread.is_alive():
                 thread.join(STOP_S + 5)
         self.store.close()
+
+    @property
+    def _simulated(self) -> bool:
+        return self.settings.demo and self.settings.collector
 
     @property
     def collectors(self) -> dict[str, CollectorState]:
@@ -121,15 +129,22 @@ class Runtime:
             except OSError:
                 log.exception("orders for reviews cannot be read or answered, trying again")
 
+    def _enter_once(self) -> None:
+        """Let the demo's people enter their experiments, in a process of its own."""
+        if self._simulated and not is_entered(self.store):
+            self._wait_for(started(["core.demo_people"], "people", self.settings))
+
     def _examine_forever(self) -> None:
         """Let the doctor look now and then, in a process of its own."""
         wait = EXAMINE_AFTER_S
         while self.settings.collector and not self._stop.wait(wait):
             wait = EXAMINE_EVERY_S
-            process = started(["core.doctor", "--write"], "doctor", self.settings)
-            while process.poll() is None:
-                if self._stop.wait(0.2):
-                    _end(process)
+            self._wait_for(started(["core.doctor", "--write"], "doctor", self.settings))
+
+    def _wait_for(self, process: "subprocess.Popen[bytes]") -> None:
+        while process.poll() is None:
+            if self._stop.wait(0.2):
+                _end(process)
 
     def _sweep_forever(self) -> None:
         """Finish benchmark jobs whose runner has died, also before this app was started."""

@@ -86,6 +86,9 @@ def verdict(one: ExperimentView) -> Iterator[Block]:
     if one.holds:
         yield Heading(say("experiments.holds"), level=3)
         yield Lines(tuple(evidence_line(line, moment) for line in one.holds))
+    if one.would_hold:
+        yield Heading(say("experiments.would_hold"), level=3)
+        yield Lines(tuple(evidence_line(line, moment) for line in one.would_hold))
     asked = say(f"lever_quality.{one.plan.quality}")
     yield Lines((asked, *not_excluded(one.plan.comparison)))
 

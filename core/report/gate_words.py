@@ -220,7 +220,8 @@ def gate_notes(one: ExperimentView) -> list[str]:
 
 def points(value: float, *, ratio: bool) -> str:
     """A margin or a bound in points of a rate, or in the unit of a score."""
-    return f"{value * 100:.4g} pp" if ratio else f"{value:.4g}"
+    words = f"{value * 100:.4g} pp" if ratio else f"{value:.4g}"
+    return words.replace("-", "−")
 
 
 def _on_the_line(one: ExperimentView, *, ratio: bool) -> list[str]:
@@ -241,7 +242,7 @@ def _missing_notes(one: ExperimentView, *, ratio: bool) -> list[str]:
         low, high = (points(n, ratio=ratio) for n in (missing.bounds.lower, missing.bounds.upper))
         said.append(say("missing.bounds", low=low, high=high))
     if missing.tips is not None and 0 <= missing.tips.rate <= 1:
-        rate, gap = (f"{n * 100:.1f}" for n in missing.tips)
+        rate, gap = (f"{n * 100:.1f}".replace("-", "−") for n in missing.tips)
         said.append(say("missing.tips", rate=rate, gap=gap))
     tips = missing.interval_tips
     if tips is not None:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from core import runtime
 from core.domain.experiments.decision import Decision, is_override
-from core.domain.experiments.evidence import EvidenceLine
 from core.domain.experiments.look_record import LookReason
 from core.errors import EntryError
 from core.experiments import decide, record_look
@@ -96,7 +95,7 @@ def decision_form(one: ExperimentView) -> None:
     heading(say("decisions.take"))
     last = one.last_look
     verdict = None if last is None else last.record.verdict
-    if is_override(Decision.PROMOTE, verdict, holds=holds_since(one)):
+    if is_override(Decision.PROMOTE, verdict, holds=one.since):
         st.caption(say("decisions.would_override", verdict=verdict_words(one.verdict)))
     with st.form("decision", border=False):
         left, right = st.columns([1, 1])
@@ -112,11 +111,6 @@ def decision_form(one: ExperimentView) -> None:
     st.caption(say("decisions.note"))
 
 
-def holds_since(one: ExperimentView) -> tuple[EvidenceLine, ...]:
-    """Reasons to hold as they are now: a promotion needs that there are none."""
-    return one.evidence.holds
-
-
 def _decide(one: ExperimentView) -> None:
     reason = str(st.session_state["decision_reason"]).strip()
     try:
@@ -125,7 +119,7 @@ def _decide(one: ExperimentView) -> None:
             Decision(st.session_state["decision_what"]),
             version=one.version,
             look=one.last_look,
-            holds=holds_since(one),
+            holds=one.since,
             by_whom=str(st.session_state["decision_by"]).strip(),
             reason=reason or None,
             at=time.time(),

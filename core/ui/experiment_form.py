@@ -198,7 +198,9 @@ def _form() -> None:
 def _field(field: Field) -> None:
     label, key = say(f"plan.{field.name}"), PREFIX + field.name
     if field.kind == "choice":
-        st.selectbox(label, list(field.options), key=key, format_func=field.words)
+        held = st.session_state[key]
+        options = dict.fromkeys((*field.options, held))
+        st.selectbox(label, list(options), key=key, format_func=field.words)
     elif field.kind == "flag":
         st.checkbox(label, key=key)
     elif field.kind == "moment":
@@ -254,25 +256,27 @@ FIELD_OF = {
     "planned_clusters": "clusters_new",
     "period": "period_from",
     "assumptions": "p_base",
-    "name": "score_name",
 }
-"""Where a fault stands whose name is no field of the form."""
+"""Where a fault of a whole part stands."""
+PART_OF = {"planned_clusters.new": "clusters_new", "planned_clusters.base": "clusters_base"}
 
 
 def by_field(detail: str) -> dict[str, list[str]]:
     """Faults of an entry by the field they belong to.
 
-    >>> by_field("margin: Input should be greater; title: too short")
-    {'margin': ['Input should be greater'], 'title': ['too short']}
+    >>> by_field("arms.base: too short; title: too short; period: must end after its start")
+    {'base': ['too short'], 'title': ['too short'], 'period_from': ['must end after its start']}
     """
+    names = {field.name for field in ALL}
     found: dict[str, list[str]] = defaultdict(list)
     for part in detail.split("; "):
         path, colon, fault = part.partition(": ")
         if not colon:
             found[""].append(part)
             continue
-        first = path.split(".", maxsplit=1)[0]
-        found[FIELD_OF.get(first, first)].append(fault)
+        steps = path.split(".")
+        last = PART_OF.get(path) or next((step for step in steps[::-1] if step in names), None)
+        found[last or FIELD_OF.get(steps[0], steps[0])].append(fault)
     return dict(found)
 
 

@@ -75,6 +75,9 @@ def verdict_panel(one: ExperimentView) -> None:
     if one.holds:
         heading(say("experiments.holds"))
         lines([evidence_line(line, clock(one)) for line in one.holds], "pw-list")
+    if one.would_hold:
+        heading(say("experiments.would_hold"))
+        lines([evidence_line(line, clock(one)) for line in one.would_hold], "pw-list")
     asked = say(f"lever_quality.{one.plan.quality}")
     lines([asked, *not_excluded(one.plan.comparison)])
 

@@ -1,6 +1,6 @@
 """A plan as a form holds it: one plain value a field, to and from an `ExperimentPlan`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -115,28 +115,60 @@ def plan_of(form: Mapping[str, Any]) -> ExperimentPlan:
     EntryError
         With every field that cannot be used, and why.
     """
-    return ExperimentPlan.checked(
-        **{name: form[name] for name in (*TEXTS, *NUMBERS)},
-        **{name: _lines(form[name]) for name in RULES},
-        lever=LeverKind(form["lever"]),
-        comparison=Comparison(form["comparison"]),
-        arms=_arms(form),
-        unit=Unit(form["unit"]),
-        primary=_series(form),
-        estimand=Estimand(form["estimand"]),
-        higher_is_better=form["higher_is_better"],
-        minimum_clusters=form["minimum_clusters"],
-        planned_clusters=_planned(form),
-        planned_se=form["planned_se"],
-        assumptions=_assumptions(form),
-        looks=_looks(form["looks"]),
-        spending=Spending(form["spending"]),
-        period=_period(form, "period"),
-        load_cycle=form["load_cycle"] or None,
-        requests_stand_alone=form["requests_stand_alone"],
-        efficiency_metric=form["efficiency_metric"],
-        revisions=_revisions(form["revisions"]),
-    )
+    parts, faults = _parts(form)
+    try:
+        plan = ExperimentPlan.checked(
+            **{name: form[name] for name in (*TEXTS, *NUMBERS)},
+            **{name: _lines(form[name]) for name in RULES},
+            **parts,
+            lever=LeverKind(form["lever"]),
+            comparison=Comparison(form["comparison"]),
+            unit=Unit(form["unit"]),
+            estimand=Estimand(form["estimand"]),
+            higher_is_better=form["higher_is_better"],
+            minimum_clusters=form["minimum_clusters"],
+            planned_se=form["planned_se"],
+            spending=Spending(form["spending"]),
+            load_cycle=form["load_cycle"] or None,
+            requests_stand_alone=form["requests_stand_alone"],
+            efficiency_metric=form["efficiency_metric"],
+            revisions=_revisions(form["revisions"]),
+        )
+    except EntryError as error:
+        others = (one for one in error.detail.split("; ") if _root(one) not in faults)
+        raise EntryError("; ".join([*faults.values(), *others])) from error
+    if faults:
+        raise EntryError("; ".join(faults.values()))
+    return plan
+
+
+def _parts(form: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Parts of a plan that can be made, and the faults of those that cannot."""
+    makers: dict[str, Callable[[], Any]] = {
+        "arms": lambda: _arms(form),
+        "primary": lambda: _series(form),
+        "planned_clusters": lambda: _planned(form),
+        "assumptions": lambda: _assumptions(form),
+        "looks": lambda: _looks(form["looks"]),
+        "period": lambda: _period(form, "period"),
+    }
+    made: dict[str, Any] = {}
+    faults: dict[str, str] = {}
+    for name, make in makers.items():
+        try:
+            made[name] = make()
+        except EntryError as error:
+            made[name] = None
+            each = error.detail.split("; ")
+            faults[name] = "; ".join(
+                f"{name}.{one}" if ": " in one else f"{name}: {one}" for one in each
+            )
+    return made, faults
+
+
+def _root(fault: str) -> str:
+    """First name of the path of a fault."""
+    return fault.partition(":")[0].partition(".")[0]
 
 
 def moment(seconds: float) -> datetime:
@@ -235,7 +267,7 @@ def _look(part: str) -> PlannedLook:
 def _look_text(look: PlannedLook) -> str:
     if look.at is None:
         return repr(look.fraction)
-    return f"{look.fraction!r}@{moment(look.at).isoformat(timespec='minutes')}"
+    return f"{look.fraction!r}@{moment(look.at).isoformat(timespec='seconds')}"
 
 
 def _lines(text: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from core.domain.experiments.versions import FirstData, Marks, PlanVersion, mark
 from core.domain.observed import Observed, above_zero, of_hits_and_gate
 from core.domain.scope import Scope
 from core.domain.statistics.gate import Flag, Verdict, confidence_of, flags, interval_verdict
+from core.domain.statistics.holds import HoldReason
 from core.views.experiment_arms import (
     ArmSums,
     arm_sums,
@@ -93,7 +94,7 @@ class ExperimentView:
         What the look that is due would record now; None where none is due.
     verdict : Verdict or None
         The one that stands: of the look that is due, else of the last planned look of this
-        version, and hold where a reason to hold was found since. None before the first.
+        version, and hold where something happened since that holds. None before the first.
     told : Verdict or None
         What the interval alone said at that look, kept beside a hold.
     holds : tuple of EvidenceLine
@@ -101,7 +102,7 @@ class ExperimentView:
     watermark : float or None
         Until when requests were read.
     failing : tuple of FailingRequest
-        Failed requests of the new arm, where the interval says regression.
+        Failed requests of the new arm, where an interval says regression.
     """
 
     now: float
@@ -138,6 +139,16 @@ class ExperimentView:
     def last_look(self) -> TakenLook | None:
         """The last planned look at this version that counts."""
         return last_counted(self.log, self.version)
+
+    @property
+    def since(self) -> tuple[EvidenceLine, ...]:
+        """Reasons to hold that a decision on the last look must reckon with."""
+        return since_the_look(self.evidence)
+
+    @property
+    def would_hold(self) -> tuple[EvidenceLine, ...]:
+        """Reasons why a look would hold now, that are not among those of the verdict."""
+        return tuple(line for line in self.evidence.holds if _is_new(line, self.holds))
 
     @property
     def flags(self) -> tuple[Flag, ...]:
@@ -212,7 +223,7 @@ def build_experiment(
         due = _take(log, version, stands, figures.look, found, by=NOBODY, watermark=None)
     verdict, told, holds = _verdict(due, last_counted(log, version), found)
     shown = (*efficiency(store, arms, figures, now), *engine_rows(store, plan, now))
-    lower = _is_lower(figures, plan)
+    lower = told is Verdict.REGRESSION or _is_lower(figures, plan)
     return ExperimentView(
         now=now,
         fleet=fleet,
@@ -323,9 +334,19 @@ def _verdict(
     record = due if due is not None else None if last is None else last.record
     if record is None:
         return None, None, ()
-    since = () if due is not None else found.holds
+    since = () if due is not None else since_the_look(found)
     holds = (*record.holds, *(line for line in since if _is_new(line, record.holds)))
     return Verdict.HOLD if since else record.verdict, record.interval_verdict, holds
+
+
+def since_the_look(found: Evidence) -> tuple[EvidenceLine, ...]:
+    """Reasons that turn a recorded verdict to hold: what happened, not figures that moved.
+
+    Coverage, sessions and the like are judged again at the next look, and are never
+    exchanged for those that a look knew.
+    """
+    figures = set(HoldReason) - {HoldReason.EVALUATOR_VERSION_MISMATCH}
+    return tuple(line for line in found.holds if line.reason not in figures)
 
 
 def _is_new(line: EvidenceLine, known: Sequence[EvidenceLine]) -> bool:

@@ -294,7 +294,12 @@ def test_faults_stand_beside_their_fields(real_home: Path, open_page: Open) -> N
     button = next(b for b in app.button if b.label == say("plan.check"))
     ran(button.click().run())
     shown = [one.value for one in app.markdown if ":material/error:" in one.value]
-    assert shown or app.error
+    wanted = ("experiment", "title", "author", "base", "new", "score_name", "evaluator")
+    rules = ("promote_rules", "stop_rules", "rollback_rules")
+    texts = ("path", "previous_settings", "restore_procedure")
+    assert len(shown) == len({*wanted, *rules, *texts})
+    assert any("match pattern" in fault for fault in shown)
+    assert not app.error
     assert say("plan.register") not in [b.label for b in app.button]
 
 

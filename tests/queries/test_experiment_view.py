@@ -1,9 +1,7 @@
 """One experiment out of a written cache: every verdict, every hold, worked by hand."""
 
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,13 +32,6 @@ ONE_LOOK: dict[str, Any] = {
     "planned_clusters": None,
     "load_cycle": None,
 }
-
-
-@pytest.fixture
-def trial(tmp_path: Path) -> Iterator[Trial]:
-    made = Trial(tmp_path)
-    yield made
-    made.store.close()
 
 
 def rate(percent: int) -> Any:
@@ -198,6 +189,20 @@ def test_another_change_holds(trial: Trial) -> None:
     assert [change.reason for change in view.changes] == ["own_change", "another_change"]
 
 
+def test_figures_that_move_replace_no_look(trial: Trial) -> None:
+    """Requests that come later without scores leave the recorded verdict, and would hold now."""
+    trial.registered(plan(**ONE_LOOK, margin=0.06)).arms(*sides())
+    assert trial.looked(END).verdict is Verdict.NON_INFERIOR
+    late = Arm("compact", 100, passes=lambda *_: None, name="late", start=START + 601.0, step=600)
+    for row in (tables := late.tables)["observations"]:
+        row |= {"observation_id": f"late-{row['observation_id']}", "trace_id": "late"}
+        row |= {"observation_key": row["digest"], "logical_id": f"late-{row['digest']}"}
+    view = trial.put(tables).seen(END + 2)
+    assert view.verdict is Verdict.NON_INFERIOR
+    assert "coverage_below_minimum" in reasons(view.would_hold)
+    assert view.since == ()
+
+
 def test_a_change_elsewhere_does_not_hold(trial: Trial) -> None:
     """A change outside the period, or on engines that serve neither arm, is listed only."""
     arms = Arms(
@@ -226,7 +231,7 @@ def test_promoting_past_the_gate_is_an_override(trial: Trial) -> None:
             Decision.PROMOTE,
             version=view.version,
             look=view.last_look,
-            holds=view.evidence.holds,
+            holds=view.since,
             by_whom="Lee",
             reason=reason,
             at=END + 60,
