@@ -1519,6 +1519,8 @@ TEXTS: dict[str, str] = {
     "experiments.broken": "No version of this plan can be read ({fault}). It stays as it is "
     "stored; register a new version below.",
     "experiments.holds": "Why it holds",
+    "experiments.reading": "Requests and scores are still being read, so these figures will move. "
+    "Record no look before that is over.",
     "experiments.would_hold": "A look would hold now",
     "experiments.against": "{value} against {limit}",
     "experiments.gate": "Quality gate",

@@ -31,6 +31,7 @@ def gate(
         mark_name=names[1],
         colour=NEW_ARM,
     )
+    figure.update_annotations(xanchor="left")
     figure.add_vrect(x0=low, x1=-margin, fillcolor=BEYOND, line_width=0, layer="below")
     figure.add_vline(
         x=-margin,

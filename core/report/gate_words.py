@@ -77,6 +77,8 @@ def standing_words(one: ExperimentView, clock: Clock) -> str:
 def warnings(one: ExperimentView) -> list[str]:
     """What a reader must know of the plan before its verdict."""
     said = []
+    if one.fleet.requests is not None and one.fleet.requests.state == "backfilling":
+        said.append(say("experiments.reading"))
     if one.mark.registered_after_data:
         said.append(say("marks.after_data_long"))
     if one.mark.edited_after_data:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.cache.store import Row, Store
-from core.domain.gauges import rate_per_s
+from core.domain.gauges import rate_per_min
 from core.domain.prefill import COMPUTED, EXTERNAL, LOCAL
 from core.domain.ratios import change, ratio_of_sums, shift
 from core.domain.reading import Coverage, Reading, Reported
@@ -173,7 +173,7 @@ class _Numbers:
         yield self.pressure.kv_reading()
         yield self.pressure.kv_mean_reading()
         yield self.pressure.waiting_reading()
-        yield self._completed_per_s()
+        yield self._completed_per_min()
         yield self._input_length()
 
     def _rate(self, metric: str, instrument: str, rows: Iterable[Row]) -> Reading:
@@ -184,9 +184,9 @@ class _Numbers:
         absent = self.fleet.absent(instrument)
         return or_absent(metric, tokens_per_s(rows), absent, counted.coverage)
 
-    def _completed_per_s(self) -> Reading:
+    def _completed_per_min(self) -> Reading:
         found = self.completed
-        value = rate_per_s(found.requests, found.observed_s)
+        value = rate_per_min(found.requests, found.observed_s)
         absent = self.fleet.absent("request_prompt_tokens")
         return or_absent("completed_requests_per_min", value, absent, self._completed_coverage())
 

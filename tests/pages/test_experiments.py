@@ -16,6 +16,7 @@ from tests.pages.conftest import Open
 from tests.pages.homes import source_row
 from tests.pages.shown import bodies, chart_specs, charts, ran, table, text, titles
 from tests.pages.test_harmless import HOSTILE, TAGS, Tags
+from tests.pages.written_requests import langfuse_row
 from tests.queries.test_experiment_view import ONE_LOOK, sides
 from tests.queries.written_experiments import NAME, Arm, Trial, lever
 
@@ -172,6 +173,14 @@ def test_a_source_that_is_down(write: Any, open_page: Open) -> None:
     app = open_page("experiments", ASKED)
     assert say("outcome.non_inferior") in verdict(app)
     assert any("No answer" in warning.value for warning in app.warning)
+
+
+def test_half_read_data_say_so(write: Any, open_page: Open) -> None:
+    """While history is still being read, no look should be taken, and the page says it."""
+    half = {"sources": [langfuse_row(state="backfilling", progress=0.4)]}
+    write(lambda trial: (passing(trial), trial.put(half)))
+    app = open_page("experiments", ASKED)
+    assert say("experiments.reading") in [one.value.replace("\\", "") for one in app.warning]
 
 
 def test_an_experiment_that_is_not_there(write: Any, open_page: Open) -> None:

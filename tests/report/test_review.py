@@ -20,6 +20,7 @@ from core.report.html import html
 from core.report.make import Format, document_of, review_document, written
 from core.views import live
 from core.views import review_period as periods
+from core.views.fleet import query_params
 from core.views.review import ReviewQuestion, build, review_scope
 from tests.domain.experiments.plans import START, plan
 from tests.pages.homes import T0, WRITTEN, Filled, WrittenEngine, put
@@ -102,6 +103,19 @@ def test_the_figures_are_those_of_the_pages(
     ):
         shown = row_of(demo_review, "efficiency", name)[1]
         assert shown.text == fmt.reading(page.reading(metric))
+
+
+def test_the_request_rate_is_per_minute(
+    demo: tuple[Store, Settings, Scope], demo_review: Document
+) -> None:
+    """Engines' completed requests per minute are their count over the minutes of the period."""
+    store, _, scope = demo
+    params = query_params(scope, scope.window(time.time()))
+    found = store.read("completed_requests", params)[0]
+    shown = row_of(demo_review, "efficiency", "Completed requests per minute")[1]
+    assert shown.exact == pytest.approx(found.requests / (found.observed_s / 60))
+    assert found.observed_s == pytest.approx(3600, rel=0.1)
+    assert shown.text.endswith(" requests/min")
 
 
 def test_the_same_cache_gives_the_same_bytes(
