@@ -25,6 +25,7 @@ PAGES = (
     ("preemption", "pages/preemption.py", ":material/low_priority:"),
     ("quality", "pages/quality.py", ":material/verified:"),
     ("experiments", "pages/experiments.py", ":material/science:"),
+    ("review", "pages/review.py", ":material/summarize:"),
     ("benchmarks", "pages/benchmarks.py", ":material/speed:"),
     ("request", "pages/request.py", ":material/search:"),
     ("data_health", "pages/data_health.py", ":material/fact_check:"),

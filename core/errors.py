@@ -15,6 +15,7 @@
         BatchError            an inbox batch that cannot be merged
       CollectorBusyError      another collector already serves this source
       EntryError              what somebody entered cannot be recorded as it is
+      ReportError             a review that cannot be made
       QueryFileError          a query file that breaks its contract, with file and line
       BenchmarkError
         BenchPlanError        a plan that is refused as it is written
@@ -133,6 +134,10 @@ class CollectorBusyError(DashboardError):
 class EntryError(DashboardError):
     title = "This cannot be recorded as it is"
     next_step = "Correct what is named and send it again; nothing was recorded."
+
+
+class ReportError(DashboardError):
+    title = "The review cannot be made"
 
 
 class QueryFileError(DashboardError):

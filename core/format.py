@@ -12,8 +12,12 @@ FULL_COVERAGE = 0.995
 CLOCK_TOLERANCE_S = 10.0
 """Younger than now by so much is the grain of our own clock, not news."""
 WORDED = (
-    *(Unit.TOKENS_PER_S, Unit.TOKENS, Unit.EVENTS, Unit.REQUESTS, Unit.WINDOWS),
+    Unit.TOKENS_PER_S,
     Unit.REQUESTS_PER_MIN,
+    Unit.TOKENS,
+    Unit.EVENTS,
+    Unit.REQUESTS,
+    Unit.WINDOWS,
 )
 """Units written out behind the number."""
 
@@ -220,6 +224,16 @@ def clock(t: float, zone: tzinfo, *, day: bool = False) -> str:
     """Time of day in the reader's zone, with the day where it matters."""
     at = datetime.fromtimestamp(t, zone)
     return at.strftime("%d %b %H:%M:%S" if day else "%H:%M:%S")
+
+
+def moment(t: float, zone: tzinfo) -> str:
+    """Date and time to the second, as it stands in a file.
+
+    >>> from datetime import UTC
+    >>> moment(0.0, UTC)
+    '1970-01-01 00:00:00'
+    """
+    return datetime.fromtimestamp(t, zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def age(value: float) -> str:

@@ -24,11 +24,13 @@ from core.cache.store import Store
 from core.config import Settings, load_settings
 from core.demo import RECORDED_BENCHMARK, fleet_epoch, is_over
 from core.demo_people import is_entered
+from core.report.orders import ReportOrders, answer_waiting
 
 log = logging.getLogger(__name__)
 
 ROOT = Path(__file__).resolve().parent.parent
 MERGE_EVERY_S = 0.5
+REPORT_EVERY_S = 0.5
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 STEADY_S = 60.0
 """A collector that lived so long was fine; the next wait is short again."""
@@ -51,7 +53,7 @@ class CollectorState:
 
 
 class Runtime:
-    """Owns the cache file, merges the inbox, keeps a collector alive for each source.
+    """Owns the cache file, merges the inbox, answers orders, keeps collectors alive.
 
     Raises
     ------
@@ -78,6 +80,7 @@ class Runtime:
         self._threads = [
             threading.Thread(target=self._merge_forever, name="merge", daemon=True),
             threading.Thread(target=self._examine_forever, name="doctor", daemon=True),
+            threading.Thread(target=self._report_forever, name="reports", daemon=True),
             threading.Thread(target=self._enter_once, name="people", daemon=True),
             threading.Thread(target=self._shelve_forever, name="benchmarks", daemon=True),
             *(
@@ -146,6 +149,15 @@ class Runtime:
 
     def _stored_jobs(self) -> dict[str, str]:
         return {row.job_id: row.digest for row in self.store.read("bench_digests", {})}
+
+    def _report_forever(self) -> None:
+        """Make the reviews that the command line asks for: it cannot open the cache itself."""
+        orders = ReportOrders(self.settings.home / "reports")
+        while not self._stop.wait(REPORT_EVERY_S):
+            try:
+                answer_waiting(orders, self.store, self.settings)
+            except OSError:
+                log.exception("orders for reviews cannot be read or answered, trying again")
 
     def _enter_once(self) -> None:
         """Let the demo's people enter their experiments, in a process of its own."""

@@ -37,3 +37,13 @@ def rate_per_s(amount: float | None, observed_s: float | None) -> float | None:
     if amount is None or not observed_s:
         return None
     return amount / observed_s
+
+
+def rate_per_min(amount: float | None, observed_s: float | None) -> float | None:
+    """Amount per observed minute; None when nothing was observed.
+
+    >>> rate_per_min(30.0, 120.0), rate_per_min(None, 60.0)
+    (15.0, None)
+    """
+    rate = rate_per_s(amount, observed_s)
+    return None if rate is None else rate * 60

@@ -92,6 +92,20 @@ def change(now: Reading, before: Reading | None) -> float | None:
     return now.value - before.value
 
 
+def shift(now: Reading, before: Reading) -> int | None:
+    """Whether an interval lies wholly above (1) or below (-1) another; 0: they overlap.
+
+    None unless both are known as intervals, as quantiles of bucketed histograms are.
+
+    >>> old, new = (Reading("ttft_p95", low, low=low, high=low + 1) for low in (1.0, 2.0))
+    >>> shift(new, old), shift(old, old), shift(new, Reading("ttft_p95", 3.0))
+    (1, 0, None)
+    """
+    if now.low is None or now.high is None or before.low is None or before.high is None:
+        return None
+    return int(now.low >= before.high) - int(now.high <= before.low)
+
+
 INFLATION_TOLERANCE = 0.005
 """Relative excess of queries over prompt tokens that scrape edges alone explain."""
 

@@ -118,6 +118,7 @@ URL_NAMES = (*LABELS, "arm", "range", "from", "to", "compare")
 PAGE_NAMES = (
     *("id", "score", "estimand", "by", "across", "new", "base"),
     *("task", "template", "input", "turn", "experiment", "cell", "job", "series"),
+    *("period", "against"),
 )
 """URL parameters of single pages: no part of the scope, kept when the scope changes."""
 

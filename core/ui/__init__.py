@@ -94,6 +94,7 @@ from core.ui.residency import (
     residency_summary,
     turn_gaps_panel,
 )
+from core.ui.review import making, review_bar, review_document, review_question
 from core.ui.senders import evaluators_table, senders_table, violations_table
 from core.ui.tables import engines_table, groups_table, ttft_note
 from core.ui.tiles import reading_tiles, tiles
@@ -151,6 +152,7 @@ __all__ = [
     "log_table",
     "look_form",
     "looks_log",
+    "making",
     "match_units_table",
     "moving",
     "nothing_to_show",
@@ -182,6 +184,9 @@ __all__ = [
     "residency_states",
     "residency_summary",
     "results_section",
+    "review_bar",
+    "review_document",
+    "review_question",
     "running_section",
     "score_note",
     "scores_table",

@@ -53,12 +53,12 @@ def narrowed(
     options: Sequence[str],
     *,
     words: Callable[[str], str],
-    nothing: str | None = None,
+    everything: str | None = None,
 ) -> str | None:
-    """A select box of values to narrow to; None for all of them, or for what `nothing` says."""
+    """A select box of values to narrow to; None for all of them, or for `everything`."""
 
     def said(option: str) -> str:
-        return (nothing or say("scope.all")) if option == ANY else words(option)
+        return (everything or say("scope.all")) if option == ANY else words(option)
 
     found = choice(name, label, [ANY, *options], words=said)
     return None if found in (None, ANY) else found

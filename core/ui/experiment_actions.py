@@ -10,7 +10,7 @@ from core.domain.experiments.look_record import LookReason
 from core.errors import EntryError
 from core.experiments import decide, record_look
 from core.messages import say
-from core.ui.experiments import verdict_words
+from core.report.gate_words import verdict_words
 from core.ui.frame import heading, shown_errors
 from core.ui.style import plain
 from core.views.experiments import ExperimentView

@@ -9,8 +9,9 @@ from core.domain.quality import Estimand
 from core.domain.scope import iso_minute
 from core.domain.statistics.gate import Verdict
 from core.messages import named, say
+from core.report.gate_words import evidence_line, verdict_words
 from core.ui.experiment_plan import HASH_DIGITS
-from core.ui.experiments import evidence_line, moment, verdict_words
+from core.ui.experiments import clock, moment
 from core.ui.frame import heading, time_axis
 from core.ui.lookup import request_link
 from core.ui.request import lines
@@ -175,7 +176,9 @@ def changes_log(one: ExperimentView) -> None:
         for change in one.changes[::-1]
     ]
     table("experiment_changes", columns, rows, empty=say("experiments.no_changes"))
-    notes = [evidence_line(one, note) for note in one.evidence.notes if note.lever_id is None]
+    notes = [
+        evidence_line(note, clock(one)) for note in one.evidence.notes if note.lever_id is None
+    ]
     if notes:
         heading(say("experiments.notes"))
         lines(notes, "pw-list")

@@ -14,14 +14,10 @@ from core.domain.quality import Dimension, Estimand
 from core.domain.reading import Reading, Reason
 from core.domain.statistics.proportion import Estimate
 from core.messages import say
+from core.report.words import dimension_phrase, dimension_words, group_words
 from core.ui.choices import narrowed
 from core.ui.frame import chart, grid, heading
-from core.ui.quality_choices import (
-    dimension_phrase,
-    dimension_words,
-    group_words,
-    time_words,
-)
+from core.ui.quality_choices import time_words
 from core.ui.quality_coverage import coverage_panel
 from core.ui.request import lines
 from core.ui.tables import Cell, Column, ranged, share_cell, table
@@ -240,7 +236,7 @@ def chosen_cell(view: QualityView, answer: Answer) -> str | None:
         say("quality.cell"),
         values,
         words=lambda value: row_words(view, answer, value),
-        nothing=say("quality.none_chosen"),
+        everything=say("quality.none_chosen"),
     )
 
 

@@ -10,14 +10,11 @@ from core.domain.reading import Reading, Reason
 from core.domain.statistics.association import Association
 from core.domain.statistics.sums import Interval
 from core.messages import say
+from core.report.words import dimension_phrase, group_words
 from core.ui.choices import choice
 from core.ui.frame import chart, grid, heading, side_by_side
 from core.ui.quality import row_words
-from core.ui.quality_choices import (
-    dimension_phrase,
-    group_words,
-    time_words,
-)
+from core.ui.quality_choices import time_words
 from core.ui.request import lines
 from core.ui.tables import Cell, Column, table
 from core.views.quality import Answer, QualityView

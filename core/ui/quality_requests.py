@@ -3,10 +3,11 @@
 from core import format as fmt
 from core.domain.statistics.proportion import Estimate
 from core.messages import named, say
+from core.report.words import series_words
 from core.ui.frame import heading, time_axis, view
 from core.ui.lookup import request_link
 from core.ui.quality import chosen_cell
-from core.ui.quality_choices import asked, series_words
+from core.ui.quality_choices import asked
 from core.ui.request import lines
 from core.ui.tables import Cell, Column, ranged, table
 from core.views.agreement import Agreement

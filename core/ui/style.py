@@ -24,6 +24,7 @@ STYLE = """<style>
 .pw-tile .v.pw-hatch {font-size: 1.2rem; padding: .15rem .5rem; margin: .2rem 0;
   white-space: normal; font-weight: 600; line-height: 1.6;}
 .bad {outline: 2px solid #C81E1E;}
+.pw-bad {border-bottom: 3px solid #C81E1E; font-weight: 650;}
 .pw-line {font-size: .95rem; line-height: 1.55; overflow-wrap: anywhere;}
 .pw-found {font-size: 1.1rem; font-weight: 600; overflow-wrap: anywhere;}
 .pw-list > div {font-size: .95rem; line-height: 1.5; padding: .22rem 0 .22rem .8rem;
@@ -36,6 +37,8 @@ STYLE = """<style>
 .pw-verdict.regression {border-left-color: #C81E1E;}
 .pw-verdict.hold {border-left-color: #D99A1C; background: repeating-linear-gradient(135deg,
   rgba(217,154,28,.16) 0 2px, transparent 2px 10px);}
+.pw-list.warn > div {border-left-color: #D99A1C; font-weight: 600;}
+.pw-list.fault > div {border-left-color: #C81E1E; font-weight: 600;}
 .pw-none {min-height: 180px; padding: 1.2rem; font-size: 1rem;}
 .pw-none .v {font-size: 1.2rem; font-weight: 600;}
 .pw-bar {height: 4px; background: rgba(128,128,128,.25); border-radius: 2px; margin-top: .45rem;}

@@ -1,7 +1,5 @@
 """Tables: cells that are never blank, and a CSV whose cells cannot run."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
@@ -11,11 +9,14 @@ import streamlit as st
 from core import format as fmt
 from core.domain.reading import Reading, Reason
 from core.messages import say
+from core.report.csv_files import csv_text
+from core.report.document import Cell as Written
+from core.report.document import Kind
 from core.ui.style import escaped
 from core.views.hit_ratio import GroupRow
 from core.views.live import EngineRow
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+MARKED = {Kind.UNKNOWN: "pw-hatch", Kind.BAD: "pw-bad"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Ranged:
     interval: str
 
 
-Cell = str | int | Reading | Link | PageLink | Ranged | None
+Cell = str | int | Reading | Link | PageLink | Ranged | Written | None
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ def _kind(column: Column) -> str:
 
 def _cell(column: Column, cell: Cell) -> str:
     kind, text = _kind(column), escaped(words(cell))
-    if cell is None or (isinstance(cell, Reading) and not cell.known):
+    if isinstance(cell, Written):
+        text = f'<span class="{MARKED[cell.kind]}">{text}</span>' if cell.kind in MARKED else text
+    elif cell is None or (isinstance(cell, Reading) and not cell.known):
         bad = isinstance(cell, Reading) and cell.reason is Reason.CONTRACT_ERROR
         text = f'<span class="pw-hatch{" bad" if bad else ""}">&nbsp;{text}&nbsp;</span>'
     elif isinstance(cell, Link) and cell.url and cell.url.startswith(("https://", "http://")):
@@ -119,7 +122,7 @@ def words(cell: Cell) -> str:
     """A cell as text; the heading carries a written-out unit."""
     if cell is None:
         return say("cell.unknown")
-    if isinstance(cell, Link | PageLink):
+    if isinstance(cell, Link | PageLink | Written):
         return cell.text
     if isinstance(cell, Ranged):
         return f"{cell.text} ({cell.interval})"
@@ -148,25 +151,16 @@ def to_csv(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> str:
     a
     '=1+1
     """
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow([_harmless(column.title) for column in columns])
-    for row in rows:
-        writer.writerow([_csv_cell(cell) for cell in row])
-    return out.getvalue()
+    return csv_text([column.title for column in columns], ([_csv(c) for c in row] for row in rows))
 
 
-def _csv_cell(cell: Cell) -> str | int | float:
+def _csv(cell: Cell) -> str | float:
     if isinstance(cell, Reading) and cell.value is not None and cell.low is None:
         return cell.value
     if isinstance(cell, int):
         return cell
     link = f" {cell.url}" if isinstance(cell, Link) and cell.url else ""
-    return _harmless(words(cell) + link)
-
-
-def _harmless(text: str) -> str:
-    return "'" + text if text.startswith(FORMULA_STARTS) else text
+    return words(cell) + link
 
 
 def engines_table(rows: Sequence[EngineRow]) -> None:

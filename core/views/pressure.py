@@ -60,6 +60,12 @@ class PressureSums:
         absent = self.fleet.absent("kv_cache_usage_perc", engines=engines)
         return or_absent("kv_usage_max", highest, absent, self._covered(rows, engines))
 
+    def kv_mean_reading(self) -> Reading:
+        """Mean share of blocks in use over scrapes and engines."""
+        mean = mean_of_samples((row.usage_sum, row.samples) for row in self.kv)
+        absent = self.fleet.absent("kv_cache_usage_perc")
+        return or_absent("kv_usage_mean", mean, absent, self._covered(self.kv, None))
+
     def waiting_reading(self, engines: Collection[int] | None = None) -> Reading:
         """Waiting requests, of all or of some engines."""
         rows = _of(self.queue_of("num_requests_waiting"), engines)

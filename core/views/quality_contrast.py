@@ -94,7 +94,7 @@ def contrast(
     """
 
     def differ(one: ClusterSums, other: ClusterSums) -> CrudeDifference:
-        return _difference(one, other, alone=asked.alone, unbounded=unbounded)
+        return crude_difference(one, other, alone=asked.alone, unbounded=unbounded)
 
     sides = [sums.group(by=group) for group in (new, base)]
     strata = [
@@ -121,8 +121,8 @@ def contrast(
     )
 
 
-def _difference(
-    new: ClusterSums, base: ClusterSums, *, alone: bool, unbounded: bool
+def crude_difference(
+    new: ClusterSums, base: ClusterSums, *, alone: bool = False, unbounded: bool = False
 ) -> CrudeDifference:
     """Groups that share sessions get one sum over all of them; separate ones the hull."""
     shared = int(np.count_nonzero((new.w > 0) & (base.w > 0)))
@@ -135,7 +135,7 @@ def _difference(
 
 
 def _two_sided_p(stratum: Stratum, *, unbounded: bool) -> float | None:
-    """Twice the level at which the interval of `_difference` would just exclude 0."""
+    """Twice the level at which the interval of `crude_difference` would just exclude 0."""
     new, base = stratum
     if bool(((new.w > 0) & (base.w > 0)).any()):
         found = standardised([stratum])

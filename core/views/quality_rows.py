@@ -33,15 +33,16 @@ def quality_rows(
 ) -> tuple[tuple[QualityRow, ...], QualityRow]:
     """Rows of all groups in their order, and the row of all requests together."""
     rows = tuple(
-        _row(sums, asked, estimand, value, sums.group(by=value))
+        quality_row(sums, asked, estimand, value, sums.group(by=value))
         for value in group_values(asked.by, asked.bins, sums.by_names)
     )
-    return rows, _row(sums, asked, estimand, "", sums.everything)
+    return rows, quality_row(sums, asked, estimand, "", sums.everything)
 
 
-def _row(
+def quality_row(
     sums: SessionSums, asked: Asked, estimand: Estimand, value: str, rows: Bools
 ) -> QualityRow:
+    """One group, of any rows of the sums."""
     rate = Estimand.CONTENT if estimand is Estimand.MEAN else estimand
     series = asked.series
     return QualityRow(

@@ -19,6 +19,7 @@ PAGES = {
     "quality": "quality.agreement",
     "benchmarks": "bench.plan",
     "experiments": "experiments.all",
+    "review": "review.limits",
     "request": "request.recent",
     "data_health": "health.sources",
 }

@@ -37,7 +37,7 @@ class StartedApp:
         self.data_dir = data_dir
         self._port = _free_port()
         ours = {name: v for name, v in os.environ.items() if not name.startswith("PREFIXWATCH_")}
-        self._environment = ours | {
+        self.environment = ours | {
             "PREFIXWATCH_DATA_DIR": str(data_dir),
             "PREFIXWATCH_COLLECTOR": str(collector).lower(),
             "PREFIXWATCH_PROMETHEUS_URL": "",
@@ -68,7 +68,7 @@ class StartedApp:
                     *("--server.port", str(self._port)),
                 ],
                 cwd=ROOT,
-                env=self._environment,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -26,7 +26,7 @@ from tests.pages.shown import charts, marks_on, ran, table, tables, text, tiles,
 
 PAGES = ("live", "hit_ratio", "cached_prefill", "preemption", "data_health")
 NUMBERS = ("live", "hit_ratio")
-EVERY = (*PAGES, "request", "kv_residency", "quality", "experiments")
+EVERY = (*PAGES, "request", "kv_residency", "quality", "experiments", "review")
 DRAWN = (*PAGES, "quality")
 SCOPE_BAR = ("cluster", "namespace", "model", "pod", "engine", "arm", "range", "compare")
 Put = Callable[..., None]
@@ -55,6 +55,11 @@ TITLES = {
         *("health.sources", "health.findings", "health.collector", "health.engines"),
         *("health.coverage", "health.names", "health.senders", "health.violations"),
         *("health.evaluators", "health.log", "health.cache"),
+    ],
+    "review": [
+        *("review.changes", "review.efficiency", "review.quality", "review.decisions"),
+        *("review.coverage", "review.violations", "health.sources", "review.exploration"),
+        *("review.revisions", "review.limits", "review.about"),
     ],
     "request": ["request.recent"],
     "experiments": ["experiments.all"],

@@ -91,6 +91,13 @@ GATEWAY_SCOPE = SCOPE[:3]
 ONE_ROW = {
     *("cache_size", "follow_up_reach", "gateway_attempts", "newest_request"),
     *("bench_other_models", "bench_speed"),
+    "completed_requests",
+    "request_coverage",
+    "schema_version",
+    "cache_size",
+    "follow_up_reach",
+    "gateway_attempts",
+    "newest_request",
 }
 """Aggregates without a group: one row needs no order."""
 PARTS = {
