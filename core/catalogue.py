@@ -1389,6 +1389,159 @@ _ENTRIES = (
         not_read_as="agreement with the truth",
         reference="Langfuse scores",
     ),
+    Metric(
+        key="bench_hit_ratio",
+        label="Hit ratio of the ON runs",
+        unit=Unit.RATIO,
+        concept=Concept.ENGINE,
+        definition="Hit tokens divided by prompt tokens of the ON servers, both as their counters "
+        "rose over the compared runs, summed before dividing.",
+        population="Valid ON runs of a benchmark whose OFF run is valid too.",
+        weighting="by prompt token",
+        query="bench_job_runs",
+        numerator="hit tokens",
+        denominator="prompt tokens",
+        unknown_when="no valid pair of runs was compared, or the counters were not seen on both "
+        "sides of a run",
+        caveats=(
+            (
+                "Where lookups were counted more than once (vLLM up to 0.26, under pressure), hits "
+                "are the cached prompt tokens."
+            ),
+            "The prompts are made for the benchmark: no traffic of yours is in it.",
+        ),
+        not_read_as="a speed-up, or the hit ratio that real traffic will have",
+    ),
+    Metric(
+        key="bench_hits_tokens",
+        label="Hit tokens of the ON runs",
+        unit=Unit.TOKENS,
+        concept=Concept.ENGINE,
+        definition="Hit tokens of the ON servers over the compared runs, beside the interval that "
+        "the workload allows: all of the first wave may miss, or only its first request.",
+        population="Valid ON runs of a benchmark whose OFF run is valid too.",
+        weighting="by token",
+        query="bench_job_runs",
+        unknown_when="no valid pair of runs was compared, or the counters were not seen",
+        caveats=(
+            "Below the interval is to be explained (eviction, preemption), and fails no run.",
+            "Prompts of few different tokens can share a block by chance.",
+        ),
+        not_read_as="time that was not spent",
+    ),
+    Metric(
+        key="bench_cached_tokens",
+        label="Cached prompt tokens of the ON runs",
+        unit=Unit.TOKENS,
+        concept=Concept.ENGINE,
+        definition="Prompt tokens that the ON servers took from any cache, by their own count.",
+        population="Valid ON runs of a benchmark whose OFF run is valid too.",
+        weighting="by token",
+        query="bench_job_runs",
+        unknown_when="no valid pair of runs was compared, or the counter is not exported",
+    ),
+    Metric(
+        key="bench_queries_off",
+        label="Looked-up tokens of the OFF runs",
+        unit=Unit.TOKENS,
+        concept=Concept.NEUTRAL,
+        definition="Tokens looked up in the prefix cache by the OFF servers: 0 where it is off.",
+        population="Valid OFF runs of a benchmark whose ON run is valid too.",
+        weighting="by token looked up",
+        query="bench_job_runs",
+        unknown_when="no valid pair of runs was compared, or the counter is not exported",
+    ),
+    Metric(
+        key="bench_queries_on",
+        label="Looked-up tokens of the ON runs",
+        unit=Unit.TOKENS,
+        concept=Concept.ENGINE,
+        definition="Tokens looked up in the prefix cache by the ON servers: their prompt tokens "
+        "where each is looked up once.",
+        population="Valid ON runs of a benchmark whose OFF run is valid too.",
+        weighting="by token looked up",
+        query="bench_job_runs",
+        unknown_when="no valid pair of runs was compared, or the counter is not exported",
+    ),
+    Metric(
+        key="bench_prefill_off_s",
+        label="Mean prefill time, OFF",
+        unit=Unit.SECONDS,
+        concept=Concept.COMPUTED,
+        definition="Seconds of prefill divided by finished requests, as the OFF servers' "
+        "request_prefill_time_seconds rose over the compared runs.",
+        population="Valid OFF runs of a benchmark whose ON run is valid too.",
+        weighting="by request",
+        query="bench_job_runs",
+        numerator="s of prefill",
+        denominator="requests",
+        unknown_when="no valid pair of runs was compared, or the histogram is not exported",
+        caveats=("Chunks of other requests that run in between are inside this time.",),
+    ),
+    Metric(
+        key="bench_prefill_on_s",
+        label="Mean prefill time, ON",
+        unit=Unit.SECONDS,
+        concept=Concept.ENGINE,
+        definition="Seconds of prefill divided by finished requests, as the ON servers' "
+        "request_prefill_time_seconds rose over the compared runs.",
+        population="Valid ON runs of a benchmark whose OFF run is valid too.",
+        weighting="by request",
+        query="bench_job_runs",
+        numerator="s of prefill",
+        denominator="requests",
+        unknown_when="no valid pair of runs was compared, or the histogram is not exported",
+        caveats=("Chunks of other requests that run in between are inside this time.",),
+    ),
+    Metric(
+        key="bench_ttft",
+        label="Median time to first token, OFF and ON",
+        unit=Unit.SECONDS,
+        concept=Concept.ENGINE,
+        definition="Median TTFT of each run as the client saw it; over several runs their "
+        "geometric mean with a t interval on logarithms. OFF over ON is the change: above 1, ON "
+        "was faster.",
+        population="Valid runs of a benchmark, OFF and ON of the same repeat.",
+        weighting="by run",
+        query="bench_job_runs",
+        unknown_when="no valid pair of runs was compared",
+        caveats=(
+            (
+                "Below three pairs of runs an interval, if any, shows variation inside the runs "
+                "alone, and there is no speed verdict."
+            ),
+            "Prefill work of one request has a ceiling; waiting for others can go beyond it.",
+            "The median does not see the first, cold requests while they are fewer than half.",
+        ),
+        not_read_as="evidence of hits: those are counted by the engine",
+        reference="vllm bench serve, vLLM 0.26.0 and 0.32.0",
+    ),
+    Metric(
+        key="bench_throughput",
+        label="Input and output tokens per second of a run",
+        unit=Unit.TOKENS_PER_S,
+        concept=Concept.NEUTRAL,
+        definition="Input (or output) tokens of a run divided by its measured seconds; over "
+        "several runs their geometric mean.",
+        population="Valid runs of a benchmark, OFF and ON of the same repeat.",
+        weighting="by run",
+        query="bench_job_runs",
+        unknown_when="no valid pair of runs was compared",
+        reference="vllm bench serve, vLLM 0.26.0 and 0.32.0",
+    ),
+    Metric(
+        key="bench_e2e",
+        label="Median end-to-end latency of a run",
+        unit=Unit.SECONDS,
+        concept=Concept.NEUTRAL,
+        definition="Median seconds from sending a request to its last token, as the client saw "
+        "it; over several runs their geometric mean.",
+        population="Valid runs of a benchmark, OFF and ON of the same repeat.",
+        weighting="by run",
+        query="bench_job_runs",
+        unknown_when="no valid pair of runs was compared, or the result file has no e2el",
+        reference="vllm bench serve, vLLM 0.26.0 and 0.32.0",
+    ),
 )
 
 METRICS: dict[str, Metric] = {metric.key: metric for metric in _ENTRIES}

@@ -15,13 +15,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.bench.jobs import Jobs
+from core.bench.imported import take_in
+from core.bench.jobs import Jobs, plan_of
+from core.bench.stored import Shelf
 from core.cache.inbox import Inbox
 from core.cache.orders import Orders
 from core.cache.store import Store
 from core.config import Settings, load_settings
-from core.demo import is_over
-from core.errors import DashboardError
+from core.demo import RECORDED_BENCHMARK, is_over
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ STEADY_S = 60.0
 STOP_S = 10.0
 LOG_BYTES = 5_000_000
 EXAMINE_AFTER_S, EXAMINE_EVERY_S = 20.0, 900.0
-SWEEP_EVERY_S = 10.0
+SHELVE_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Runtime:
             shutil.rmtree(settings.home / "collectors", ignore_errors=True)
         self.merge_trouble: str | None = None
         """Why batches wait unmerged; None while merging works."""
+        self.jobs = Jobs(settings)
         self._stop = threading.Event()
         self._supervisors = {
             name: Supervisor(name, settings, self._stop) for name in settings.connected
@@ -75,7 +77,7 @@ class Runtime:
         self._threads = [
             threading.Thread(target=self._merge_forever, name="merge", daemon=True),
             threading.Thread(target=self._examine_forever, name="doctor", daemon=True),
-            threading.Thread(target=self._sweep_forever, name="benchmarks", daemon=True),
+            threading.Thread(target=self._shelve_forever, name="benchmarks", daemon=True),
             *(
                 threading.Thread(target=one.run, name=f"supervisor-{name}", daemon=True)
                 for name, one in self._supervisors.items()
@@ -109,6 +111,34 @@ class Runtime:
                 self.merge_trouble = f"{type(error).__name__}: {error}"[:300]
                 log.exception("merging failed, trying again")
 
+    def _shelve_forever(self) -> None:
+        """Finish benchmark jobs whose runner died, and store every job that changed.
+
+        A job that runs goes on when the app ends: its runner is a process of its own.
+        """
+        shelves = [Shelf(self.jobs, self.inbox, known=self._stored_jobs)]
+        wants_recorded = self.settings.demo
+        while True:
+            try:
+                if wants_recorded:
+                    shelves.append(self._recorded_shelf())
+                    wants_recorded = False
+                for shelf in shelves:
+                    shelf.store()
+            except Exception:
+                log.exception("storing benchmarks failed, trying again")
+            if self._stop.wait(SHELVE_EVERY_S):
+                return
+
+    def _recorded_shelf(self) -> Shelf:
+        """The benchmark that came with the program, imported into the demo's own folder."""
+        own = self.settings.model_copy(update={"data_dir": self.settings.home})
+        take_in(RECORDED_BENCHMARK, plan_of(RECORDED_BENCHMARK), own)
+        return Shelf(Jobs(own), self.inbox, known=self._stored_jobs, recorded=True)
+
+    def _stored_jobs(self) -> dict[str, str]:
+        return {row.job_id: row.digest for row in self.store.read("bench_digests", {})}
+
     def _examine_forever(self) -> None:
         """Let the doctor look now and then, in a process of its own."""
         wait = EXAMINE_AFTER_S
@@ -118,17 +148,6 @@ class Runtime:
             while process.poll() is None:
                 if self._stop.wait(0.2):
                     _end(process)
-
-    def _sweep_forever(self) -> None:
-        """Finish benchmark jobs whose runner has died, also before this app was started."""
-        jobs = Jobs(self.settings)
-        while True:
-            try:
-                jobs.sweep()
-            except (DashboardError, OSError):
-                log.exception("a benchmark job cannot be finished, trying again")
-            if self._stop.wait(SWEEP_EVERY_S):
-                return
 
 
 class Supervisor:

@@ -116,6 +116,26 @@ TABLES: dict[str, pa.Schema] = {
             "decision_key:i experiment:s decided_at:t decided_by:s decision:s override:b",
             "plan_hash:s look_key:i verdict:s reason:s",
         ),
+        "bench_jobs": (
+            (
+                "job_id:s name:s state:s origin:s model:s tokenizer:s target:s runs:i plan:s "
+                "created_at:t digest:s stored_at:t"
+            ),
+            "ended_at:t reason:s",
+        ),
+        "bench_runs": (
+            (
+                "job_id:s run_id:s pair:s case_name:s caching:b concurrency:i repeat:i seed:i "
+                "state:s requests:i stored_at:t"
+            ),
+            (
+                "hash_algorithm:s verdict:s reason:s broken:s input_tokens:i output_tokens:i "
+                "queries_tokens:i hits_tokens:i prompt_tokens:i cached_tokens:i "
+                "prefill_time_s:f prefill_count:i match_unit:i ttft_median_ms:f ttft_p95_ms:f "
+                "e2el_median_ms:f duration_s:f overhead_s:f server_version:s config_digest:s "
+                "file_date:s started_at:t ended_at:t evidence:s"
+            ),
+        ),
     }.items()
 }
 
@@ -141,6 +161,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "experiment_plans": ("plan_key",),
     "experiment_looks": ("look_key",),
     "experiment_decisions": ("decision_key",),
+    "bench_jobs": ("job_id",),
+    "bench_runs": ("job_id", "run_id"),
 }
 
 DATED: dict[str, tuple[str, ...]] = {
@@ -151,6 +173,8 @@ DATED: dict[str, tuple[str, ...]] = {
     "observations": ("updated_at", "start_at"),
     "scores": ("updated_at", "scored_at"),
     "findings": ("checked_at",),
+    "bench_jobs": ("stored_at",),
+    "bench_runs": ("stored_at",),
 }
 """Tables of present states: a row of an older period, read later, changes none of them.
 

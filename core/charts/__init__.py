@@ -1,6 +1,13 @@
 """Views to Plotly figures."""
 
 from core.charts.axis import TimeAxis
+from core.charts.benchmarks import (
+    Named,
+    bench_history,
+    change_and_ceilings,
+    hits_expected,
+    ttft_off_on,
+)
 from core.charts.cached_prefill import follow_ups, throughput
 from core.charts.dots import Dot, dots
 from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, queue, ttft
@@ -16,12 +23,16 @@ from core.charts.waterfall import waterfall
 __all__ = [
     "COLOURS",
     "Dot",
+    "Named",
     "TimeAxis",
+    "bench_history",
+    "change_and_ceilings",
     "distribution",
     "dots",
     "follow_ups",
     "heat",
     "hit_ratio",
+    "hits_expected",
     "idle_scale",
     "inflation",
     "kv_usage",
@@ -34,6 +45,7 @@ __all__ = [
     "throughput",
     "timeline",
     "ttft",
+    "ttft_off_on",
     "turn_gaps",
     "waterfall",
 ]

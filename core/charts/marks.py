@@ -1,6 +1,7 @@
 """Changes on a time chart: a line each, a letter that the list beside it repeats."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 
 import plotly.graph_objects as go
 
@@ -30,12 +31,23 @@ def draw_marks(
 
     `above` puts the labels over a plot whose cells would hide them.
     """
-    apart = axis.fleet.window.length_s / MARKS_APART
+    draw_lines(figure, changes, at=axis.at, length_s=axis.fleet.window.length_s, above=above)
+
+
+def draw_lines(
+    figure: go.Figure,
+    changes: Sequence[LeverMark],
+    *,
+    at: Callable[[float], datetime],
+    length_s: float,
+    above: bool = False,
+) -> None:
+    """The same on a chart of any period of that length; `at` is its clock."""
     for mark in changes:
-        figure.add_vline(x=axis.at(mark.at), line={"color": MARK, "width": 1, "dash": "dot"})
-    for letters, at, why in _labels(changes, apart):
+        figure.add_vline(x=at(mark.at), line={"color": MARK, "width": 1, "dash": "dot"})
+    for letters, first, why in _labels(changes, length_s / MARKS_APART):
         figure.add_annotation(
-            x=axis.at(at),
+            x=at(first),
             y=1,
             yref="paper",
             yanchor="bottom" if above else "top",

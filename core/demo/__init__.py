@@ -13,6 +13,8 @@ says what the evaluators measure, `truth` tells a test what a reader must find. 
 there on, all goes the way of real answers.
 """
 
+from pathlib import Path
+
 from core.demo.arrivals import Kind
 from core.demo.declared import evaluators_of
 from core.demo.fleet import demo_changes
@@ -21,8 +23,12 @@ from core.demo.quality import Evaluator
 from core.demo.source import HISTORY_S, demo_source, fleet_epoch, is_over
 from core.demo.truth import known_requests, known_scores
 
+RECORDED_BENCHMARK = Path(__file__).with_name("recorded_benchmark")
+"""A plan with its results, as a real `vllm bench serve` left them; nothing in it is simulated."""
+
 __all__ = [
     "HISTORY_S",
+    "RECORDED_BENCHMARK",
     "Evaluator",
     "Kind",
     "demo_changes",

@@ -3,6 +3,10 @@
 Pages call these functions in order; nothing here computes a measured number.
 """
 
+from core.ui.benchmark_history import history_section
+from core.ui.benchmark_plan import plan_section
+from core.ui.benchmark_running import running_section
+from core.ui.benchmarks import bench_notes, results_section, wanted_job
 from core.ui.cached_prefill import (
     ACCOUNTS,
     RATES_BY_SOURCE,
@@ -90,6 +94,7 @@ __all__ = [
     "asked",
     "association_panel",
     "attempts_table",
+    "bench_notes",
     "cache_line",
     "changes_table",
     "chart",
@@ -117,6 +122,7 @@ __all__ = [
     "groups_table",
     "heading",
     "health_notices",
+    "history_section",
     "id_field",
     "lever_form",
     "log_table",
@@ -126,6 +132,7 @@ __all__ = [
     "notices",
     "observed_panel",
     "places_table",
+    "plan_section",
     "preemption_strip",
     "prefill_engines_table",
     "prefill_note",
@@ -144,6 +151,8 @@ __all__ = [
     "residency_over_time",
     "residency_states",
     "residency_summary",
+    "results_section",
+    "running_section",
     "score_note",
     "scores_table",
     "senders_table",
@@ -164,5 +173,6 @@ __all__ = [
     "usage_verdict",
     "view",
     "violations_table",
+    "wanted_job",
     "window_length",
 ]

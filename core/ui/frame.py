@@ -99,11 +99,16 @@ def window_length() -> int:
 
 def time_axis(fleet: Fleet) -> TimeAxis:
     """The reader's own time zone, as the browser names it."""
+    return TimeAxis(fleet, *zone_of_reader())
+
+
+def zone_of_reader() -> tuple[ZoneInfo, str]:
+    """The zone of the browser with its name; UTC where it tells none."""
     name = st.context.timezone or "UTC"
     try:
-        return TimeAxis(fleet, ZoneInfo(name), name)
+        return ZoneInfo(name), name
     except (ZoneInfoNotFoundError, ValueError):
-        return TimeAxis(fleet, ZoneInfo("UTC"), "UTC")
+        return ZoneInfo("UTC"), "UTC"
 
 
 def freshness(fleet: Fleet) -> None:

@@ -1,13 +1,12 @@
 """`python -m core.bench`: plan, run, judge, import."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.bench.__main__ import DONE, FAILED, REFUSED, main
-from core.bench.judged import judged, records_of
+from core.bench.judged import judged
 from core.domain.bench.judge import Verdict
 from core.domain.bench.plan import Pair, Plan
 from core.domain.bench.plan_file import plan_of_text, plan_text
@@ -63,11 +62,11 @@ def test_a_run_is_judged_and_can_be_judged_again(
     folder = home.jobs.job(state.job_id)
     assert main(["judge", str(folder)]) == DONE
     assert capsys.readouterr().out.splitlines()[-4:] == first.splitlines()[-4:]
-    record = records_of(folder)
-    assert [run.verdict for run in record.runs] == [Verdict.VALID] * 2
-    evidence = json.loads(next(run.evidence for run in record.runs if run.caching))
-    assert evidence["after"]["engines"]["0"]["hits_tokens"] == 5 * 256
-    assert evidence["result"]["requests"] is None
+    found = judged(folder).runs
+    assert [one.verdict.verdict for one in found] == [Verdict.VALID] * 2
+    increase = next(one.evidence.increase() for one in found if one.run.caching)
+    assert increase is not None
+    assert increase.hits_tokens == 5 * 256
 
 
 def test_a_failed_run_is_judged_failed(
@@ -107,8 +106,9 @@ def test_runs_without_a_result_were_not_run(home: Home, recorded: Plan) -> None:
     assert main(["import", "empty", "--plan", "plan.json"]) == REFUSED
     main(["import", str(RECORDED / "0.26.0"), "--plan", "plan.json", "--exit-code", "0"])
     (state,) = home.jobs.all()
-    record = records_of(home.jobs.job(state.job_id))
-    assert {run.concurrency for run in record.runs if run.verdict is None} == {16}
+    begun = {one.run.run_id for one in judged(home.jobs.job(state.job_id)).runs}
+    assert {run.concurrency for run in runs_of(more) if run.run_id not in begun} == {16}
+    assert state.count(Step.NOT_RUN) == 6
 
 
 def test_a_job_of_another_machine_is_imported_whole(

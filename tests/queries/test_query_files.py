@@ -63,6 +63,8 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     **{key: [1.0, 2.0] for key in ("idle_edges", "input_edges", "turn_edges", "load_edges")},
     "block_s": 900,
     "factor": "cached_ratio",
+    "of_model": None,
+    "job_id": "x",
     **dict.fromkeys(
         (
             *("only_task_type", "only_template_version"),
@@ -85,7 +87,10 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
 SCOPE = ("cluster", "namespace", "model", "pod", "engine")
 GATEWAY_SCOPE = SCOPE[:3]
 """A proxy's counters know neither pod nor engine."""
-ONE_ROW = {"cache_size", "follow_up_reach", "gateway_attempts", "newest_request"}
+ONE_ROW = {
+    *("cache_size", "follow_up_reach", "gateway_attempts", "newest_request"),
+    *("bench_other_models", "bench_speed"),
+}
 """Aggregates without a group: one row needs no order."""
 PARTS = {
     "names": '"up|vllm:x"',

@@ -43,8 +43,8 @@ FORBIDDEN = re.compile(
 CAUSAL = re.compile(
     r"\b(because of|caused? by|causes|caused|due to|thanks to|leads? to|led to|results? in|"
     r"resulted in|owing to|has no effect|(?<!not an )effects? of|impacts?( of| on)|affects?|"
-    r"affected by|improve[sd]?|boosts?|degrade[sd]?|harm(s|ed)|hurts?|worsens?|speeds up|"
-    r"slows down|proves|guarantees?|makes? \w+ (faster|slower|better|worse))\b",
+    r"affected by|improve[sd]?(?! by another path)|boosts?|degrade[sd]?|harm(s|ed)|hurts?|"
+    r"worsens?|speeds up|slows down|proves|guarantees?|makes? \w+ (faster|slower|better|worse))\b",
     re.IGNORECASE,
 )
 
