@@ -9,6 +9,10 @@ BYTES = 32_768
 LINES = 20
 LINE = 400
 MASK = "********"
+_NOISE = re.compile(
+    r"nanobind|^ - (leaked |\.\.\. skipped remainder)|resource_tracker: There appear"
+)
+"""What libraries say of themselves whenever a vLLM program ends, after its own last words."""
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -32,7 +36,7 @@ def last_lines(text: str, *, lines: int = LINES) -> str:
     """
     shown = [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
     clean = [_CONTROL.sub("", line).rstrip()[:LINE] for line in shown]
-    return "\n".join([line for line in clean if line][-lines:])
+    return "\n".join([line for line in clean if line and not _NOISE.search(line)][-lines:])
 
 
 def masked(text: str, settings: Settings) -> str:

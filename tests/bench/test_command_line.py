@@ -35,7 +35,7 @@ def test_a_plan_is_written_and_checked(home: Home, capsys: pytest.CaptureFixture
     shown = capsys.readouterr().err
     assert "vllm serve m --host 127.0.0.1" in shown
     assert "16 requests" in shown
-    assert "no speed verdict" in shown
+    assert "A verdict on speed needs 3" in shown
     plan = plan_of_text(Path("plan.json").read_text())
     assert [(pair.name, plan.concurrency) for pair in plan.pairs] == [("C/D", (2,))]
     assert not (home.settings.data_dir / "bench").exists()
@@ -77,7 +77,7 @@ def test_a_failed_run_is_judged_failed(
     Path("plan.json").write_text(plan_text(plan))
     assert main(["run", "plan.json"]) == FAILED
     shown = capsys.readouterr().out
-    assert "exit_code: expected 0, seen 3" in shown
+    assert "exit status: expected 0, seen 3" in shown
     assert "0 of 2 runs are valid" in shown
     assert "OFF / ON unknown" in shown
 

@@ -112,6 +112,15 @@ def test_a_failed_start_shows_the_last_lines_of_the_log(home: Home, plan: Plan) 
     assert "the key is ********" in words
 
 
+def test_the_last_words_of_a_benchmark_are_its_own(home: Home, plan: Plan) -> None:
+    """What libraries print whenever a vLLM program ends does not push the reason out of sight."""
+    home.goes_wrong(bench_exits=1)
+    _, folder = off_run(home, plan)
+    words = str(seen_in(folder).last_output)
+    assert words.endswith("ValueError: tokenizer not found")
+    assert "leaked" not in words
+
+
 def test_the_third_server_in_a_row_that_fails_is_the_last(home: Home, two_pairs: Plan) -> None:
     """A job does not wait for servers that never start: what is left was not run."""
     home.goes_wrong(dies_at_start=True)
