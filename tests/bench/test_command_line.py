@@ -7,10 +7,12 @@ import pytest
 
 from core.bench.__main__ import DONE, FAILED, REFUSED, main
 from core.bench.judged import judged
+from core.bench.state import Step
 from core.domain.bench.judge import Verdict
 from core.domain.bench.plan import Pair, Plan
 from core.domain.bench.plan_file import plan_of_text, plan_text
 from core.domain.bench.presets import random_case, repetition_case
+from core.domain.bench.runs import runs_of
 from tests.bench.conftest import Home
 
 RECORDED = Path(__file__).resolve().parents[1] / "recordings" / "vllm_bench"
