@@ -14,7 +14,7 @@ from core.bench.launch import launch, run_here, serve_job
 from core.bench.options import add_plan_options, plan_of_options
 from core.bench.programs import has_xxhash
 from core.bench.report import check_report, judgement_report
-from core.bench.state import Step
+from core.bench.state import Step, read_state
 from core.config import Settings, load_settings
 from core.domain.bench.check import Known, check
 from core.domain.bench.plan import Plan
@@ -64,13 +64,14 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
         return DONE
     state = run_here(plan, token, settings=settings)
     folder = jobs.job(state.job_id)
-    sys.stdout.write(f"{folder}\n{judgement_report(judge_job(folder), state)}")
-    return DONE if state.step is Step.DONE else FAILED
+    judgement = judge_job(folder)
+    sys.stdout.write(f"{folder}\n{judgement_report(judgement, state)}")
+    return DONE if judgement.valid == len(state.runs) else FAILED
 
 
 def _judge(args: argparse.Namespace, _: Settings) -> int:
     judgement = judge_job(args.folder)
-    sys.stdout.write(judgement_report(judgement))
+    sys.stdout.write(judgement_report(judgement, read_state(args.folder)))
     return DONE if judgement.valid == len(judgement.runs) else FAILED
 
 

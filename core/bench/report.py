@@ -18,6 +18,8 @@ from core.domain.reading import Reading
 from core.messages import named, say
 
 UNKNOWN = "unknown"
+LAST_LINES = 5
+"""Of what a failed program printed last."""
 PORT = 8000
 """Stands in shown commands for the free port that is chosen at launch."""
 
@@ -30,7 +32,8 @@ def check_report(plan: Plan, found: PlanCheck) -> str:
 def judgement_report(judgement: Judgement, state: JobState | None = None) -> str:
     """Each run with the rules it broke, the pairs as a table, then what each of them says."""
     lines = [] if state is None else [f"job {state.step}: {state.reason or 'every run was made'}"]
-    lines += [line for one in judgement.runs for line in _run(one)]
+    reasons = {} if state is None else {run.run_id: run.reason for run in state.runs}
+    lines += [line for one in judgement.runs for line in _run(one, reasons.get(one.run.run_id))]
     lines += [f"{judgement.valid} of {len(judgement.runs)} runs are valid"]
     if judgement.panels:
         lines += ["", *_table([HEADINGS, *map(_figures, judgement.panels)]), ""]
@@ -86,15 +89,19 @@ def _finding(finding: Finding) -> str:
     return f"{finding.level}: {say(f'bench_topic.{finding.topic}', **words)}"
 
 
-def _run(one: Judged) -> Iterator[str]:
+def _run(one: Judged, reason: str | None) -> Iterator[str]:
     yield f"{one.run.run_id}: {named('bench_verdict.', one.verdict.verdict)}"
     yield from (f"  {_rule(row)}" for row in one.verdict.rows if row.verdict or row.note)
+    if reason is not None:
+        yield f"  {reason}"
+        last = "" if one.evidence.last_output is None else one.evidence.last_output
+        yield from (f"    {line}" for line in last.splitlines()[-LAST_LINES:])
 
 
 def _rule(row: Row) -> str:
     note = "" if row.note is None else f" [{named('bench_note.', row.note)}]"
-    name = named("bench_rule.", row.rule)
-    return f"{name}: expected {_value(row.expected)}, seen {_value(row.seen)}{note}"
+    expected = "" if row.expected is None else f"expected {_value(row.expected)}, seen "
+    return f"{named('bench_rule.', row.rule)}: {expected}{_value(row.seen)}{note}"
 
 
 def _value(value: Value) -> str:

@@ -48,7 +48,7 @@ def test_a_plan_that_cannot_be_is_refused(home: Home, capsys: pytest.CaptureFixt
     asked = ["plan", "--model", "m", "--tokenizer", "t", "--max-model-len", "100"]
     assert main([*asked, "--output", "plan.json"]) == REFUSED
     assert main(["run", "plan.json"]) == REFUSED
-    assert "longer_than_model" in capsys.readouterr().err
+    assert "may not fit a model length of 100" in capsys.readouterr().err
     assert home.jobs.all() == []
 
 
@@ -80,8 +80,22 @@ def test_a_failed_run_is_judged_failed(
     assert main(["run", "plan.json"]) == FAILED
     shown = capsys.readouterr().out
     assert "exit status: expected 0, seen 3" in shown
+    assert "result file: no result file was written" in shown
+    assert "ValueError: tokenizer not found\n" in shown
     assert "0 of 2 runs are valid" in shown
     assert "OFF / ON unknown" in shown
+
+
+def test_one_run_that_failed_among_others_is_no_success(
+    home: Home, two_pairs: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The job goes on to its end, and the exit status says that not every run is valid."""
+    home.goes_wrong(bench_hangs="002-")
+    Path("plan.json").write_text(plan_text(replace(two_pairs, run_limit_s=2.0)))
+    assert main(["run", "plan.json"]) == FAILED
+    shown = capsys.readouterr().out
+    assert "job done: 1 of 4 runs failed" in shown
+    assert "3 of 4 runs are valid" in shown
 
 
 def test_recorded_results_are_imported_and_judged(

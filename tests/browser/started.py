@@ -7,6 +7,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,9 +29,14 @@ STOP_S = 30.0
 
 
 class StartedApp:
-    """`streamlit run app.py` on a data folder, until the end of the with-block."""
+    """`streamlit run app.py` on a data folder, until the end of the with-block.
 
-    def __init__(self, data_dir: Path, *, collector: bool = False) -> None:
+    `settings` are further variables of its environment.
+    """
+
+    def __init__(
+        self, data_dir: Path, *, collector: bool = False, settings: Mapping[str, str] | None = None
+    ) -> None:
         self.data_dir = data_dir
         self._port = _free_port()
         ours = {name: v for name, v in os.environ.items() if not name.startswith("PREFIXWATCH_")}
@@ -38,6 +44,7 @@ class StartedApp:
             "PREFIXWATCH_DATA_DIR": str(data_dir),
             "PREFIXWATCH_COLLECTOR": str(collector).lower(),
             "PREFIXWATCH_PROMETHEUS_URL": "",
+            **(settings or {}),
         }
 
     @property
