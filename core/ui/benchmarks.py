@@ -331,7 +331,8 @@ def _run_table(key: str, runs: Sequence[RunLine], *, empty: str = "") -> None:
 
 
 def _run_row(line: RunLine) -> list[Cell]:
-    verdict = say("bench.not_judged_run")
+    unread = line.state == "done"
+    verdict = say("bench_verdict.failed" if unread else "bench.not_judged_run")
     why = [] if line.reason is None else [line.reason]
     if line.state == "not run" and not why:
         why = [say("bench.not_in_import")]

@@ -17,6 +17,9 @@ from core.domain.bench.runs import runs_of
 from core.domain.scope import Scope
 from core.views.bench_history import History, load_history
 
+OVER = ("done", "failed", "cancelled", "not run")
+"""States of a run in which nothing more happens."""
+
 
 @dataclass(frozen=True)
 class JobLine:
@@ -67,11 +70,11 @@ class JobShown:
 
     @property
     def troubled(self) -> tuple[RunLine, ...]:
-        """Runs that were judged and are not valid, or never ran."""
+        """Runs that are over and not valid: judged so, never run, or without a readable record."""
         return tuple(
             one
             for one in self.runs
-            if (one.verdict is None and one.state in ("failed", "cancelled", "not run"))
+            if (one.verdict is None and one.state in OVER)
             or (one.verdict is not None and not one.verdict.is_valid)
         )
 

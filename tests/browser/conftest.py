@@ -3,11 +3,14 @@
 import os
 from collections.abc import Callable, Iterator
 from ctypes.util import find_library
+from dataclasses import replace
 from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from core.domain.bench.plan_file import plan_text
+from core.domain.bench.presets import small
 from tests.browser.looking import Visit
 from tests.browser.started import CHROMIUM, CHROMIUM_ARGS, PATIENCE_S, StartedApp
 from tests.pages.homes import MINUTES, T0, Filled, Tables, WrittenEngine, at, put
@@ -34,7 +37,26 @@ def hostile_tables() -> Tables:
         "link": f"javascript:{HOSTILE}",
     }
     texts = dict.fromkeys(("model", "session_id", "pod", "arm"), HOSTILE)
-    return engine | {"levers": [lever], "observations": [observation(HOSTILE, **texts)]}
+    return (
+        engine
+        | {"levers": [lever], "observations": [observation(HOSTILE, **texts)]}
+        | hostile_benchmark()
+    )
+
+
+def hostile_benchmark() -> Tables:
+    """A benchmark of two valid runs whose every name would run if it could."""
+    plan = replace(small(HOSTILE, HOSTILE), name=HOSTILE)
+    texts = dict.fromkeys(("name", "model", "tokenizer", "reason"), HOSTILE)
+    when = {"stored_at": at(T0), "created_at": at(T0)}
+    job = {"job_id": HOSTILE, "state": "done", "origin": "imported", "target": "managed", "runs": 2}
+    job |= {"plan": plan_text(plan), "digest": "x"} | texts | when
+    run = {"job_id": HOSTILE, "pair": "A/B", "concurrency": 1, "repeat": 1, "seed": 0}
+    run |= {"state": "done", "requests": 16, "stored_at": at(T0), "started_at": at(T0)}
+    run |= {"verdict": "valid", "ttft_median_ms": 5.0, "reason": HOSTILE, "server_version": HOSTILE}
+    sides = (("001-B-c1-r1", "B", True), ("002-A-c1-r1", "A", False))
+    runs = [run | {"run_id": r, "case_name": case, "caching": on} for r, case, on in sides]
+    return {"bench_jobs": [job], "bench_runs": runs}
 
 
 @pytest.fixture(scope="session")

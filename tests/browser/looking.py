@@ -16,6 +16,7 @@ PAGES = {
     "kv_residency": "kv.summary",
     "cached_prefill": "prefill.headline",
     "preemption": "preempt.strip",
+    "benchmarks": "bench.plan",
     "request": "request.recent",
     "data_health": "health.sources",
 }

@@ -29,10 +29,7 @@ STOP_S = 30.0
 
 
 class StartedApp:
-    """`streamlit run app.py` on a data folder, until the end of the with-block.
-
-    `settings` are further variables of its environment.
-    """
+    """`streamlit run app.py` on a data folder, until the end of the with-block."""
 
     def __init__(
         self, data_dir: Path, *, collector: bool = False, settings: Mapping[str, str] | None = None
@@ -44,7 +41,7 @@ class StartedApp:
             "PREFIXWATCH_DATA_DIR": str(data_dir),
             "PREFIXWATCH_COLLECTOR": str(collector).lower(),
             "PREFIXWATCH_PROMETHEUS_URL": "",
-            **(settings or {}),
+            **({} if settings is None else settings),
         }
 
     @property

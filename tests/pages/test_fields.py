@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from core.views.benchmarks import BenchmarksView
 from core.views.cached_prefill import CachedPrefillView
 from core.views.data_health import DataHealthView
 from core.views.fleet import Fleet
@@ -18,6 +19,7 @@ from core.views.request import RequestView
 ROOT = Path(__file__).resolve().parents[2]
 UI = sorted((ROOT / "core" / "ui").glob("*.py"))
 VIEWS = {
+    "benchmarks": BenchmarksView,
     "live": LiveView,
     "hit_ratio": HitRatioView,
     "cached_prefill": CachedPrefillView,

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from core import errors
+from core.bench.state import Step
 from core.catalogue import METRICS
+from core.domain.bench.check import Level as BenchLevel
+from core.domain.bench.checklist import Look
+from core.domain.bench.comparison import Speed
+from core.domain.bench.conclusion import Conclusion
+from core.domain.bench.conclusion import Kind as BenchKind
+from core.domain.bench.judge import Note, Rule, Verdict
+from core.domain.bench.plan import Target
 from core.domain.completion import Basis, State
 from core.domain.evaluations import Level, RecordStatus
 from core.domain.experiments.changes import ChangeReason
@@ -168,6 +176,17 @@ def kinds_of_source_errors() -> Iterator[str]:
         *(f"evidence.{reason}" for reason in (*HoldReason, *ChangeReason, *RevisionReason)),
         *(f"evidence.{reason}" for reason in (REGISTERED_AFTER_DATA, LOOK_SPENDS_NOTHING)),
         *(f"check.{check}" for check in Check),
+        *(f"bench_verdict.{verdict}" for verdict in Verdict),
+        *(f"bench_rule.{rule}" for rule in Rule),
+        *(f"bench_note.{note}" for note in Note),
+        *(f"bench_conclusion.{conclusion}" for conclusion in Conclusion),
+        *(f"bench_kind.{kind}" for kind in BenchKind),
+        *(f"bench_speed.{speed}" for speed in (*Speed, "none")),
+        *(f"bench_look.{look}" for look in Look),
+        *(f"bench_step.{step}" for step in Step),
+        *(f"bench_level.{level}" for level in BenchLevel),
+        *(f"bench.target_{target}" for target in Target),
+        *(f"bench_origin.{origin}" for origin in ("launched", "imported", "recorded")),
         *(f"page.{path.stem}" for path in (ROOT / "pages").glob("*.py")),
     ],
 )

@@ -94,14 +94,19 @@ def _wait(page: Page, job_id: str, pictures: Path) -> JobState:
 
 
 def _results(page: Page, state: JobState, pictures: Path) -> str:
-    """What the page says of the job once it is stored."""
+    """What the page says of the job once it is stored: its verdicts, sentences and figures."""
     expect(page.get_by_text(say("bench.running"), exact=True)).to_have_count(0)
     expect(page.get_by_text(say("bench.sentences"), exact=True)).to_be_visible()
+    whole = f"{len(state.runs)} planned runs"
+    shown = page.get_by_test_id("stCaptionContainer").filter(has_text=whole).first.inner_text()
     _picture(page, pictures / "finished.png")
-    shown = page.get_by_test_id("stMainBlockContainer").inner_text()
-    _, _, results = shown.partition(f"\n{say('bench.results')}\n")
     print(f"{pictures}/plan.png, running.png, finished.png")
-    return results.partition(f"\n{say('bench.history')}\n")[0]
+    lines = page.locator(".pw-line").all_inner_texts()
+    tables = [
+        page.locator(".pw-table", has=page.locator("th", has_text=say(key))).first.inner_text()
+        for key in ("bench.col_queries_on", "bench.col_change")
+    ]
+    return "\n".join([shown, *lines, *tables])
 
 
 def _picture(page: Page, file: Path) -> None:
