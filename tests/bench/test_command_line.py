@@ -114,6 +114,28 @@ def test_recorded_results_are_imported_and_judged(
     assert increase.hits_tokens == 29 * 2048
 
 
+def test_a_real_run_of_the_small_preset_is_exact_to_the_block(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All twelve runs on vLLM 0.32 are valid; hits are those of the plan, and no speed is told."""
+    assert main(["import", str(RECORDED / "small-0.32.0")]) == DONE
+    shown = capsys.readouterr().out
+    assert "12 of 12 runs are valid" in shown
+    assert "expected" not in shown.partition("12 of 12")[0]
+    (state,) = home.jobs.all()
+    found = judged(home.jobs.job(state.job_id))
+    each = {"D": 15 * 2048, "F": 15 * 1984}
+    for one in found.runs:
+        seen, result = one.evidence.increase(), one.evidence.result
+        assert seen is not None
+        assert result is not None
+        assert seen.hits_tokens == seen.cached_tokens == each.get(one.run.case, 0)
+        assert seen.prompt_tokens == result.total_input_tokens
+        assert seen.queries_tokens == (seen.prompt_tokens if one.run.caching else 0)
+    hits, overhead = "hits_no_speed_verdict", "overhead_no_speed_verdict"
+    assert [panel.conclusion for panel in found.panels] == [overhead] * 2 + [hits] * 4
+
+
 def test_runs_without_a_result_were_not_run(home: Home, recorded: Plan) -> None:
     """An import of part of a plan says which runs are missing, and an empty folder is refused."""
     more = replace(recorded, concurrency=(8, 16))
