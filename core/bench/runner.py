@@ -20,7 +20,7 @@ from core.bench.programs import argument_list, environment_of
 from core.bench.results import WRITTEN, keep_result
 from core.bench.server import ARGUMENTS, Ready, given_server, managed_server, verify_given
 from core.bench.state import JobState, Step, read_state, write_state
-from core.bench.tails import last_lines, masked, scrub, tail
+from core.bench.tails import last_words, masked, scrub
 from core.bench.watch import CancelledError, Watch
 from core.config import Settings
 from core.domain.bench.commands import bench_command, displayed
@@ -268,5 +268,5 @@ class OneRun:
         write_whole(self.folder / name, text.encode())
 
     def _last_words(self) -> str:
-        texts = [tail(self.folder / f"bench.{end}", self.settings) for end in ("stdout", "stderr")]
-        return last_lines("\n".join(texts))
+        files = (self.folder / f"bench.{end}" for end in ("stdout", "stderr"))
+        return last_words(*files, settings=self.settings)

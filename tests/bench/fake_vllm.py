@@ -106,7 +106,10 @@ def serve():
         Path(WRONG["child"]).write_text(str(child.pid))
     if WRONG.get("dies_at_start"):
         print("ValueError: To serve at least one request, more KV cache is needed")
-        print("the key is", os.environ.get("VLLM_API_KEY"), flush=True)
+        print("the key is", os.environ.get("VLLM_API_KEY"))
+        print("Traceback (most recent call last):")
+        print('  File "core_client.py", line 7, in wait\n    raise failed\n' * 20, end="")
+        print("RuntimeError: Engine core initialization failed. See root cause above.", flush=True)
         sys.exit(1)
     if WRONG.get("deaf"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -104,12 +104,14 @@ def test_what_fails_is_failed_with_its_reason(
 
 
 def test_a_failed_start_shows_the_last_lines_of_the_log(home: Home, plan: Plan) -> None:
-    """The reason a server printed is kept beside the failure, without the key it printed too."""
+    """The reason of a failed start is kept, whatever other processes traced, and without a key."""
     home.goes_wrong(dies_at_start=True)
     _, folder = off_run(home, plan)
     words = str(seen_in(folder).last_output)
     assert "more KV cache is needed" in words
     assert "the key is ********" in words
+    assert words.endswith("See root cause above.")
+    assert "File" not in words
 
 
 def test_the_last_words_of_a_benchmark_are_its_own(home: Home, plan: Plan) -> None:
