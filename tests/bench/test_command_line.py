@@ -15,6 +15,7 @@ from core.domain.bench.presets import random_case, repetition_case
 from core.domain.bench.runs import runs_of
 from tests.bench.conftest import Home
 
+STEPS = ["starting server", "benchmarking", "scraping", "done"]
 RECORDED = Path(__file__).resolve().parents[1] / "recordings" / "vllm_bench"
 
 
@@ -58,7 +59,8 @@ def test_a_run_is_judged_and_can_be_judged_again(
     """From the plan's file to a verdict for each run, with every figure from the files."""
     Path("plan.json").write_text(plan_text(plan))
     assert main(["run", "plan.json"]) == DONE
-    first = capsys.readouterr().out
+    first, told = capsys.readouterr()
+    assert [line.split(": ")[1] for line in told.splitlines()] == STEPS * 2
     assert "2 of 2 runs are valid" in first
     (state,) = home.jobs.all()
     folder = home.jobs.job(state.job_id)

@@ -26,7 +26,7 @@ def made(home: Home, plan: Plan) -> tuple[JobState, list[Path]]:
 def off_run(home: Home, plan: Plan) -> tuple[RunState, Path]:
     """Only the first OFF run of a plan."""
     job = home.jobs.job(home.jobs.launch(plan, "one wish", start=lambda _: own_mark()))
-    runner = Runner(job, home.settings)
+    runner = Runner(job, home.settings, lambda _: None)
     run = next(run for run in runs_of(plan) if not run.caching)
     runner._one(run)
     (state,) = [state for state in runner.state.runs if state.run_id == run.run_id]
