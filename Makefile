@@ -41,6 +41,7 @@ faults: $(VENV)/.dev ## kill collector and app at random, 50 times and more
 perf: $(VENV)/.dev ## measure ingest and pages; prints ratios, minutes long
 	PYTHONPATH=. $(BIN)/python tests/perf/ingest.py
 	PYTHONPATH=. $(BIN)/python tests/perf/requests.py
+	PYTHONPATH=. $(BIN)/python tests/perf/quality.py
 	PYTHONPATH=. $(BIN)/python tests/perf/history.py
 
 calibration: $(VENV)/.dev ## check on simulated sessions that quality intervals hold, half a minute

@@ -24,6 +24,7 @@ PAGES = (
     ("kv_residency", "pages/kv_residency.py", ":material/hourglass_bottom:"),
     ("preemption", "pages/preemption.py", ":material/low_priority:"),
     ("quality", "pages/quality.py", ":material/verified:"),
+    ("experiments", "pages/experiments.py", ":material/science:"),
     ("benchmarks", "pages/benchmarks.py", ":material/speed:"),
     ("request", "pages/request.py", ":material/search:"),
     ("data_health", "pages/data_health.py", ":material/fact_check:"),

@@ -104,6 +104,8 @@ INSTRUMENTS: dict[str, Instrument] = {
         _histogram("request_num_preemptions"),
         _histogram("request_prompt_tokens", buckets=False),
         _histogram("request_prefill_kv_computed_tokens", buckets=False),
+        _histogram("request_queue_time_seconds", buckets=False),
+        _histogram("request_prefill_time_seconds", buckets=False),
         Instrument("cache_config_info", Kind.INFO, ("vllm:cache_config_info",)),
         # Not `litellm_cached_tokens_metric` and not `litellm_cache_*`: those are the
         # proxy's own response cache.
@@ -126,6 +128,7 @@ class Unit(StrEnum):
     TOKENS_PER_S = "tokens/s"
     SECONDS = "s"
     REQUESTS = "requests"
+    REQUESTS_PER_MIN = "requests/min"
     EVENTS = "events"
     WINDOWS = "windows"
     EVENTS_PER_REQUEST = "events per request"
@@ -659,6 +662,10 @@ _ENTRIES = (
         caveats=(
             "An evaluator's error is missing, not a failure.",
             "Incomplete requests are left out, which is a selection.",
+            (
+                "On the Quality page a request that was chosen with a known probability counts by "
+                "one over it, and intervals are over sessions."
+            ),
         ),
         not_read_as="an effect of what the requests are grouped by",
         reference="Langfuse scores",
@@ -1263,6 +1270,139 @@ _ENTRIES = (
         ),
         not_read_as="a hit ratio",
         reference="queries/cache/affinity.sql",
+    ),
+    Metric(
+        key="arm_cached_tokens",
+        label="Cached tokens per request",
+        unit=Unit.TOKENS,
+        concept=Concept.GATEWAY,
+        definition="Cached input tokens over the requests of one arm that know theirs.",
+        population="Requests of one arm with a measured cached count.",
+        weighting="by request",
+        query="arm_efficiency",
+        numerator="cached input tokens",
+        denominator="requests",
+        unknown_when="no request of the arm has a measured cached count",
+        caveats=("Tokens, not GPU time. Longer inputs have more to be found.",),
+        not_read_as="time or money",
+        reference="Langfuse usageDetails contract",
+    ),
+    Metric(
+        key="arm_input_tokens",
+        label="Input length",
+        unit=Unit.TOKENS,
+        concept=Concept.NEUTRAL,
+        definition="Input tokens over the requests of one arm that carry usage.",
+        population="Requests of one arm that carry usage.",
+        weighting="by request",
+        query="arm_efficiency",
+        numerator="input tokens",
+        denominator="requests",
+        unknown_when="no request of the arm carries usage",
+        caveats=("Equal length is not equal content or difficulty.",),
+        reference="Langfuse usageDetails contract",
+    ),
+    Metric(
+        key="arm_request_rate",
+        label="Request rate",
+        unit=Unit.REQUESTS_PER_MIN,
+        concept=Concept.NEUTRAL,
+        definition="Attempts of one arm that the gateway recorded, over the minutes of its period "
+        "up to now.",
+        population="Attempts of one arm.",
+        weighting="by attempt",
+        query="arm_efficiency",
+        numerator="requests",
+        denominator="minutes",
+        unknown_when="the period has not begun",
+        caveats=("Of a canary it shows how traffic was split, not the load of the engines.",),
+        reference="Langfuse observations",
+    ),
+    Metric(
+        key="arm_first_token_s",
+        label="TTFT of requests, mean",
+        unit=Unit.SECONDS,
+        concept=Concept.REQUEST,
+        definition="Mean over requests of one arm of first token minus start, as the gateway "
+        "recorded both.",
+        population="Requests of one arm with a first token between their start and their end.",
+        weighting="by attempt",
+        query="arm_efficiency",
+        numerator="seconds to the first token",
+        denominator="requests",
+        unknown_when="no request of the arm has such a first token",
+        caveats=(
+            "Queue, prefill, network and tokenisation lie in it; it names none of them.",
+            "A few slow requests move a mean: read it beside p50 and p95.",
+        ),
+        not_read_as="the engines' own TTFT, or proof of reuse",
+        reference="Langfuse observations",
+    ),
+    *(
+        Metric(
+            key=f"arm_first_token_p{percent}",
+            label=f"TTFT of requests, p{percent}",
+            unit=Unit.SECONDS,
+            concept=Concept.REQUEST,
+            definition=f"Time to first token that {percent} % of the requests of one arm stay "
+            "below, as the edges of a bucket 5 % wide.",
+            population="Requests of one arm with a first token between their start and their end.",
+            weighting="by attempt",
+            query="arm_first_tokens",
+            unknown_when="no request of the arm has such a first token",
+            caveats=("Queue, prefill, network and tokenisation lie in it; it names none of them.",),
+            not_read_as="the engines' own TTFT, or proof of reuse",
+            reference="Langfuse observations",
+        )
+        for percent in (50, 95)
+    ),
+    Metric(
+        key="arm_output_rate",
+        label="Output tokens per second of requests",
+        unit=Unit.TOKENS_PER_S,
+        concept=Concept.REQUEST,
+        definition="Output tokens over the seconds from start to end, both summed over the "
+        "requests of one arm.",
+        population="Requests of one arm with output tokens, a start and a later end.",
+        weighting="by second of a request",
+        query="arm_efficiency",
+        numerator="output tokens",
+        denominator="seconds of requests",
+        unknown_when="no request of the arm knows its output and its times",
+        caveats=("Waiting and prefill lie in the seconds; requests that run at once add up.",),
+        not_read_as="the throughput of an engine",
+        reference="Langfuse observations",
+    ),
+    Metric(
+        key="engine_queue_s",
+        label="Time in the queue, mean",
+        unit=Unit.SECONDS,
+        concept=Concept.WAITING,
+        definition="Seconds that requests spent in the engine's queue, over those requests; both "
+        "as the histogram's sum and count rose.",
+        population="Requests that engines finished.",
+        weighting="by request",
+        query="engine_request_times",
+        instruments=("request_queue_time_seconds",),
+        numerator="seconds in the queue",
+        denominator="requests",
+        promql="engine_queue_s",
+    ),
+    Metric(
+        key="engine_prefill_s",
+        label="Time in prefill, mean",
+        unit=Unit.SECONDS,
+        concept=Concept.COMPUTED,
+        definition="Seconds that requests spent in prefill, over those requests; both as the "
+        "histogram's sum and count rose.",
+        population="Requests that engines finished.",
+        weighting="by request",
+        query="engine_request_times",
+        instruments=("request_prefill_time_seconds",),
+        numerator="seconds in prefill",
+        denominator="requests",
+        promql="engine_prefill_s",
+        caveats=("Counted when a request ends, in the minute of that scrape.",),
     ),
     Metric(
         key="evaluation_coverage",

@@ -11,7 +11,10 @@ SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 FULL_COVERAGE = 0.995
 CLOCK_TOLERANCE_S = 10.0
 """Younger than now by so much is the grain of our own clock, not news."""
-WORDED = (Unit.TOKENS_PER_S, Unit.TOKENS, Unit.EVENTS, Unit.REQUESTS, Unit.WINDOWS)
+WORDED = (
+    *(Unit.TOKENS_PER_S, Unit.TOKENS, Unit.EVENTS, Unit.REQUESTS, Unit.WINDOWS),
+    Unit.REQUESTS_PER_MIN,
+)
 """Units written out behind the number."""
 
 
@@ -153,11 +156,20 @@ def estimate(value: float, interval: tuple[float, float] | None, *, ratio: bool)
     >>> estimate(0.862, (0.841, 0.88), ratio=True), estimate(0.74, None, ratio=False)
     ('86.2 % (84.1 to 88.0)', '0.740')
     """
-    write = _percent if ratio else _score
-    shown = f"{write(value)} %" if ratio else write(value)
+    shown = f"{_percent(value)} %" if ratio else score(value)
     if interval is None:
         return shown
-    return say("estimate", value=shown, low=write(interval[0]), high=write(interval[1]))
+    return say("estimate", value=shown, limits=limits(interval, ratio=ratio))
+
+
+def limits(interval: tuple[float, float], *, ratio: bool) -> str:
+    """Both ends of an interval, in % or as plain scores.
+
+    >>> limits((0.841, 0.88), ratio=True), limits((-0.02, 0.1), ratio=False)
+    ('84.1 to 88.0', '−0.020 to 0.100')
+    """
+    write = _percent if ratio else score
+    return say("estimate.limits", low=write(interval[0]), high=write(interval[1]))
 
 
 def points(value: float, interval: tuple[float, float] | None, *, ratio: bool) -> str:
@@ -170,15 +182,30 @@ def points(value: float, interval: tuple[float, float] | None, *, ratio: bool) -
     shown = f"{write(value)} pp" if ratio else write(value)
     if interval is None:
         return shown
-    return say("estimate", value=shown, low=write(interval[0]), high=write(interval[1]))
+    low, high = (write(end) for end in interval)
+    return say("estimate", value=shown, limits=say("estimate.limits", low=low, high=high))
+
+
+def chance(value: float) -> str:
+    """A p- or q-value.
+
+    >>> chance(0.0213), chance(0.00002)
+    ('0.021', '< 0.001')
+    """
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _percent(value: float) -> str:
-    return f"{value * 100:.1f}"
+    return f"{value * 100:.1f}".replace("-", "−")
 
 
-def _score(value: float) -> str:
-    return f"{value:.3f}"
+def score(value: float) -> str:
+    """A plain score.
+
+    >>> score(0.74), score(-0.0131)
+    ('0.740', '−0.013')
+    """
+    return f"{value:.3f}".replace("-", "−")
 
 
 def _signed_points(value: float) -> str:

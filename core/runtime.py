@@ -22,7 +22,8 @@ from core.cache.inbox import Inbox
 from core.cache.orders import Orders
 from core.cache.store import Store
 from core.config import Settings, load_settings
-from core.demo import RECORDED_BENCHMARK, is_over
+from core.demo import RECORDED_BENCHMARK, fleet_epoch, is_over
+from core.demo_people import is_entered
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ class Runtime:
         self._threads = [
             threading.Thread(target=self._merge_forever, name="merge", daemon=True),
             threading.Thread(target=self._examine_forever, name="doctor", daemon=True),
+            threading.Thread(target=self._enter_once, name="people", daemon=True),
             threading.Thread(target=self._shelve_forever, name="benchmarks", daemon=True),
             *(
                 threading.Thread(target=one.run, name=f"supervisor-{name}", daemon=True)
@@ -85,7 +87,9 @@ class Runtime:
         ]
 
     def start(self) -> None:
-        """Begin merging and collecting."""
+        """Begin merging and collecting; all of a simulated fleet's processes know one epoch."""
+        if self._simulated:
+            fleet_epoch(self.settings, time.time())
         for thread in self._threads:
             thread.start()
 
@@ -96,6 +100,10 @@ class Runtime:
             if thread.is_alive():
                 thread.join(STOP_S + 5)
         self.store.close()
+
+    @property
+    def _simulated(self) -> bool:
+        return self.settings.demo and self.settings.collector
 
     @property
     def collectors(self) -> dict[str, CollectorState]:
@@ -139,15 +147,22 @@ class Runtime:
     def _stored_jobs(self) -> dict[str, str]:
         return {row.job_id: row.digest for row in self.store.read("bench_digests", {})}
 
+    def _enter_once(self) -> None:
+        """Let the demo's people enter their experiments, in a process of its own."""
+        if self._simulated and not is_entered(self.store):
+            self._wait_for(started(["core.demo_people"], "people", self.settings))
+
     def _examine_forever(self) -> None:
         """Let the doctor look now and then, in a process of its own."""
         wait = EXAMINE_AFTER_S
         while self.settings.collector and not self._stop.wait(wait):
             wait = EXAMINE_EVERY_S
-            process = started(["core.doctor", "--write"], "doctor", self.settings)
-            while process.poll() is None:
-                if self._stop.wait(0.2):
-                    _end(process)
+            self._wait_for(started(["core.doctor", "--write"], "doctor", self.settings))
+
+    def _wait_for(self, process: "subprocess.Popen[bytes]") -> None:
+        while process.poll() is None:
+            if self._stop.wait(0.2):
+                _end(process)
 
 
 class Supervisor:

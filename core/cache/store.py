@@ -79,7 +79,7 @@ class Store:
         query = cache_queries()[name]
         given = {key: params[key] for key in query.params}
         with self._cursor() as cursor:
-            return cursor.execute(query.text, given).to_arrow_table()
+            return cursor.sql(query.text, params=given).to_arrow_table()
 
     def merge_waiting(self, inbox: Inbox) -> int:
         """Merge every whole batch once, oldest first; returns how many.

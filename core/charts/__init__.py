@@ -12,6 +12,7 @@ from core.charts.cached_prefill import follow_ups, throughput
 from core.charts.dots import Dot, dots
 from core.charts.figures import hit_ratio, inflation, kv_usage, prefill, pressure, queue, ttft
 from core.charts.frame import short_list
+from core.charts.gate import gate
 from core.charts.heat import heat, idle_scale
 from core.charts.marks import lever_letters
 from core.charts.palette import COLOURS
@@ -30,6 +31,7 @@ __all__ = [
     "distribution",
     "dots",
     "follow_ups",
+    "gate",
     "heat",
     "hit_ratio",
     "hits_expected",

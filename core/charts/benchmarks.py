@@ -19,6 +19,7 @@ ROW_PX, FRAME_PX = 40, 110
 OFF, ON = COLOURS[Concept.COMPUTED], COLOURS[Concept.ENGINE]
 CEILING = COLOURS[Concept.WAITING]
 HISTORY_PX = 340
+AIR, LEAST_AIR_S = 0.05, 1800.0
 RATIO_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
@@ -128,10 +129,20 @@ def bench_history(
         height=HISTORY_PX,
         margin={"l": 8, "r": 24, "t": 40, "b": 8},
         legend=legend(),
-        xaxis={"title": {"text": say("axis.time", zone=zone_name)}},
+        xaxis={
+            "title": {"text": say("axis.time", zone=zone_name)},
+            "range": [_moment(t, zone) for t in _span(history)],
+        },
         yaxis={"title": {"text": say("bench.axis_ttft")}, "rangemode": "tozero"},
     )
     return figure
+
+
+def _span(history: History) -> tuple[float, float]:
+    """From the first point to the last mark or point, with some air."""
+    last = max([point.at for point in history.points] + [mark.at for mark in history.changes])
+    air = max((last - history.start) * AIR, LEAST_AIR_S)
+    return history.start - air, last + air
 
 
 def _about(point: HistoryPoint) -> str:

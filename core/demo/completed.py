@@ -17,6 +17,8 @@ NEWER = "0.32.0"
 TIERS = ("device", "host", "disk", "p2p", "external_unspecified")
 PREEMPTION_EDGES = (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 20.0, float("inf"))
 OUTPUT_SPREAD = 0.1
+FREE_WAIT_S, PRESSED_WAIT_S = 0.02, 1.5
+PREFILL_TOKENS_PER_S = 9000.0
 
 
 def generated_tokens(
@@ -51,6 +53,7 @@ def completed_increments(
         Name("vllm:request_prompt_tokens_sum"): prompt,
         Name("vllm:request_prefill_kv_computed_tokens_count"): ended,
         Name("vllm:request_prefill_kv_computed_tokens_sum"): computed,
+        **_times(ended, computed, traffic.pressed),
     }
     return found if engine.vllm != NEWER else {**found, **_by_tier(traffic), **_preempted(ended)}
 
@@ -85,4 +88,15 @@ def _preempted(ended: Ints) -> Measured:
         **dict.fromkeys(edges, ended),
         Name(f"{family}_count"): ended,
         Name(f"{family}_sum"): np.zeros_like(ended),
+    }
+
+
+def _times(ended: Ints, computed: Ints, pressed: Bools) -> Measured:
+    """Seconds in the queue and in prefill; under KV pressure requests wait longer."""
+    waits = np.where(pressed, PRESSED_WAIT_S, FREE_WAIT_S)
+    return {
+        Name("vllm:request_queue_time_seconds_count"): ended,
+        Name("vllm:request_queue_time_seconds_sum"): ended * waits,
+        Name("vllm:request_prefill_time_seconds_count"): ended,
+        Name("vllm:request_prefill_time_seconds_sum"): computed / PREFILL_TOKENS_PER_S,
     }

@@ -1,7 +1,7 @@
 """What the demo's owner would have declared of its evaluators."""
 
 from core.config import EvaluatorSettings, Settings
-from core.demo.quality import EXPECTED_RATE, JUDGE_PASS_AT, Evaluator
+from core.demo.quality import EXPECTED_RATE, JSON_RATE, JUDGE_PASS_AT, Evaluator
 
 ON_ALL = 1.0
 """Probability of what is scored whenever its evaluator runs."""
@@ -22,6 +22,15 @@ DEMO_EVALUATORS = (
         task_types=tuple(EXPECTED_RATE),
         calls="last_of_turn",
         measures="The answer holds the words that its task expects.",
+    ),
+    EvaluatorSettings(
+        score=Evaluator.JSON_VALID.score_name,
+        version="1",
+        probability=ON_ALL,
+        kind="rule",
+        task_types=tuple(JSON_RATE),
+        calls="last_of_turn",
+        measures="The answer can be read as JSON and follows the schema that was asked for.",
     ),
     EvaluatorSettings(
         score=Evaluator.JUDGE_HELPFULNESS.score_name,

@@ -55,6 +55,7 @@ SCORE = np.dtype(
 REPEATS = 2
 _JUDGED = np.array([judge_inclusion(task) for task in TASK_TYPES])
 _EXPECTED = meant_for(Evaluator.CONTAINS_EXPECTED)
+_JSON = meant_for(Evaluator.JSON_VALID)
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ def scores(
 ) -> Records:
     """Score a cycle's requests."""
     answers = requests[requests["kind"] < Kind.FAILED]
-    expected = answers["last"] & _EXPECTED[_tasks(answers, identity)]
+    task = _tasks(answers, identity)
+    expected, json = (answers["last"] & meant[task] for meant in (_EXPECTED, _JSON))
     subjects = {
         Evaluator.ANSWER_PRESENT: _reached(answers, rng),
         Evaluator.CONTAINS_EXPECTED: _reached(answers[expected], rng),
@@ -86,7 +88,11 @@ def scores(
         for evaluator, rows in subjects.items()
     ]
     made = [_dated(one, identity, rng) for one in verdicts]
-    return np.concatenate([*made, *_judged(answers, identity, epoch, rng)])
+    made += _judged(answers, identity, epoch, rng)
+    rows = _reached(answers[json], rng)
+    values = _passes(Evaluator.JSON_VALID, rows, identity, rng)
+    checked = Verdicts(Evaluator.JSON_VALID, rows, values)
+    return np.concatenate([*made, _dated(checked, identity, rng)])
 
 
 def judge_versions(time_ms: Ints, epoch: float) -> list[str]:

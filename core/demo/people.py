@@ -8,8 +8,8 @@ from core.domain.records import Bools, Floats, Ints
 
 ARM_B_SHARE = 0.5
 TEMPLATES = {"A": "v3", "B": "v4"}
-ANONYMOUS_SHARE = 0.06
-"""Share of the sessions whose client sends no session id."""
+ANONYMOUS_SHARE = 0.001
+"""Share of the sessions whose client sends no session id: so few that no experiment holds."""
 STREAMING_SHARE = {"chat": 0.75, "agents": 0.3}
 USERS = 400
 TASKS = {

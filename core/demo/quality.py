@@ -26,6 +26,7 @@ class Evaluator(IntEnum):
     SESSION_OK = 3
     TRACE_FORMAT_OK = 4
     HUMAN_REVIEW = 5
+    JSON_VALID = 6
 
     @property
     def score_name(self) -> str:
@@ -44,6 +45,14 @@ EXPECTED_RATE = {"qa": 0.84, "summary": 0.8, "code": 0.45, "agent": 0.36}
 FOLLOW_UP_EXPECTED = 0.1
 """Later turns contain it more often by this, as much in every task type."""
 ARM_B_EXPECTED = -0.015
+JSON_RATE = {"code": 0.94, "agent": 0.93}
+"""How often an answer that should be JSON can be read as such, in arm A."""
+ARM_B_JSON = -0.08
+ARM_B_EFFECT = {
+    Evaluator.CONTAINS_EXPECTED: ARM_B_EXPECTED,
+    Evaluator.JSON_VALID: ARM_B_JSON,
+}
+"""What arm B changes in a score, as much in every kind of answer; it changes no other."""
 HELPFUL_RATE = {"qa": 0.86, "chat": 0.88, "summary": 0.84, "code": 0.56, "agent": 0.72}
 """How often a person would call an answer helpful."""
 SESSION_CORRELATION = 0.1
@@ -101,11 +110,13 @@ def true_pass_rate(
     >>> true_pass_rate(Evaluator.CONTAINS_EXPECTED, task_type="chat") is None
     True
     """
-    if evaluator is Evaluator.CONTAINS_EXPECTED:
-        if task_type not in EXPECTED_RATE:
+    if evaluator in ARM_B_EFFECT:
+        rates = JSON_RATE if evaluator is Evaluator.JSON_VALID else EXPECTED_RATE
+        if task_type not in rates:
             return None
-        later = 0.0 if first_turn else FOLLOW_UP_EXPECTED
-        return EXPECTED_RATE[task_type] + later + (ARM_B_EXPECTED if arm == "B" else 0.0)
+        grows = evaluator is Evaluator.CONTAINS_EXPECTED and not first_turn
+        later = FOLLOW_UP_EXPECTED if grows else 0.0
+        return rates[task_type] + later + (ARM_B_EFFECT[evaluator] if arm == "B" else 0.0)
     if evaluator in CONSTANT_RATE:
         return CONSTANT_RATE[evaluator]
     helpful = HELPFUL_RATE[task_type]

@@ -17,6 +17,7 @@ SOURCES = {
     Evaluator.SESSION_OK: "ANNOTATION",
     Evaluator.TRACE_FORMAT_OK: "EVAL",
     Evaluator.HUMAN_REVIEW: "ANNOTATION",
+    Evaluator.JSON_VALID: "API",
 }
 JUDGE, REVIEWERS = "judge-small", "reviewers"
 GUIDE = "guide-1"

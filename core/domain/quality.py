@@ -14,6 +14,7 @@ import numpy as np
 
 from core.domain.records import Bools, Floats, Ints
 from core.domain.statistics.evaluation_counts import EvaluationCounts
+from core.domain.statistics.missing import Bounds, Observed, bounds
 from core.domain.statistics.sums import ClusterSums
 
 
@@ -60,8 +61,14 @@ CONFOUNDERS = (
 
 COUNTED = (
     "requests", "incomplete", "scored", "weightless", "errors", "missing", "not_sampled",
-    "conflicts", "scored_incomplete", "cached_known", "exact_one",
+    "conflicts", "lost_known", "scored_incomplete", "cached_known", "exact_one",
 )  # fmt: skip
+LOST = ("missing", "errors", "conflicts", "weightless")
+"""Requests that should have a score and have none, by the reason."""
+
+
+UNSCORED = ("weightless", "errors", "missing", "conflicts")
+"""Complete requests that should have a score and have none that can be used."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,11 @@ class Tally:
     def requests(self) -> int:
         """Requests the evaluator is meant for."""
         return self.counts.eligible
+
+    @property
+    def cached_unknown(self) -> int:
+        """Requests whose cached tokens are not known."""
+        return self.requests - self.cached_known
 
 
 @dataclass(frozen=True)
@@ -126,11 +138,6 @@ class SessionSums:
             chosen &= self.across == self.across_names.index(across) if here else False
         return chosen
 
-    def known(self, estimand: Estimand) -> bool:
-        """Whether every scored request has what the estimand needs; some evaluators only rate."""
-        name = "value_known" if estimand is Estimand.MEAN else "pass_known"
-        return bool((self.columns[name] == self.columns["scored"]).all())
-
     def tally(self, rows: Bools) -> Tally:
         """Counts of some rows."""
         n = {name: int(self.columns[name][rows].sum()) for name in COUNTED}
@@ -170,12 +177,41 @@ class SessionSums:
         cut = self._per_session("incomplete", rows & (self.session >= 0))
         return content + ClusterSums(np.zeros_like(cut), cut, cut, cut.astype(np.int64))
 
+    def bounds(self, estimand: Estimand, rows: Bools) -> Bounds | None:
+        """Pass rate if every missing score were a fail, and if every one were a pass.
+
+        Of requests with a session, as the estimate itself.
+
+        Unknown when
+        ------------
+        The estimand is a mean, a missing score has no known weight, or there is no request.
+        """
+        here = rows & (self.session >= 0)
+        lost = sum(int(self.columns[name][here].sum()) for name in LOST)
+        known = int(self.columns["lost_known"][here].sum())
+        if estimand is Estimand.MEAN or known < lost:
+            return None
+        weights = self.columns["lost_weight"][here]
+        missing = float(weights[~np.isnan(weights)].sum())
+        found = self.sums(estimand, rows)
+        passes, observed = float(found.y.sum()), found.weight
+        return bounds(Observed(passes, observed, observed + missing))
+
     def incomplete(self, rows: Bools) -> ClusterSums:
         """Sums per session of being incomplete: known for every request, weight 1."""
         here = rows & (self.session >= 0)
         every = self._per_session("requests", here)
         cut = self._per_session("incomplete", here)
         return ClusterSums(cut, every, every, every.astype(np.int64))
+
+    def unscored(self, rows: Bools) -> ClusterSums:
+        """Sums per session of complete requests that should have a score and have none, as fails.
+
+        Weight 1 each: whoever is missing has no known weight.
+        """
+        here = rows & (self.session >= 0)
+        lacking = sum((self._per_session(name, here) for name in UNSCORED), np.zeros(self.sessions))
+        return ClusterSums(np.zeros_like(lacking), lacking, lacking, lacking.astype(np.int64))
 
     def _per_session(self, column: str, rows: Bools) -> Floats:
         values = self.columns[column][rows]

@@ -17,6 +17,20 @@ from core.ui.cached_prefill import (
     prefill_note,
 )
 from core.ui.engine_part import engine_heading, engine_part
+from core.ui.experiment_actions import decision_form, look_form, outcome
+from core.ui.experiment_efficiency import efficiency_panel
+from core.ui.experiment_form import plan_forms
+from core.ui.experiment_logs import (
+    changes_log,
+    decisions_log,
+    experiments_table,
+    looks_log,
+    observed_table,
+    regression_panel,
+)
+from core.ui.experiment_plan import plan_card, versions_panel
+from core.ui.experiment_sizes import calculator
+from core.ui.experiments import experiment_asked, experiment_bar, gate_panel, verdict_panel
 from core.ui.follow_ups import AFFINITY, places_table, uncached_table
 from core.ui.frame import (
     chart,
@@ -96,19 +110,27 @@ __all__ = [
     "attempts_table",
     "bench_notes",
     "cache_line",
+    "calculator",
+    "changes_log",
     "changes_table",
     "chart",
     "coarse_panel",
     "collector_lines",
     "contrast_panel",
     "coverage_table",
+    "decision_form",
+    "decisions_log",
     "differences_table",
     "distribution_panel",
     "distributions_note",
+    "efficiency_panel",
     "engine_heading",
     "engine_part",
     "engines_table",
     "evaluators_table",
+    "experiment_asked",
+    "experiment_bar",
+    "experiments_table",
     "exports_table",
     "exposure_scores",
     "exposure_table",
@@ -118,6 +140,7 @@ __all__ = [
     "found_line",
     "frame",
     "freshness",
+    "gate_panel",
     "grid",
     "groups_table",
     "heading",
@@ -126,12 +149,18 @@ __all__ = [
     "id_field",
     "lever_form",
     "log_table",
+    "look_form",
+    "looks_log",
     "match_units_table",
     "moving",
     "nothing_to_show",
     "notices",
     "observed_panel",
+    "observed_table",
+    "outcome",
     "places_table",
+    "plan_card",
+    "plan_forms",
     "plan_section",
     "preemption_strip",
     "prefill_engines_table",
@@ -143,6 +172,7 @@ __all__ = [
     "reading_tiles",
     "recent_requests",
     "reconciliation",
+    "regression_panel",
     "request_link",
     "request_preemptions_table",
     "request_url",
@@ -171,6 +201,8 @@ __all__ = [
     "unknown_list",
     "usage_table",
     "usage_verdict",
+    "verdict_panel",
+    "versions_panel",
     "view",
     "violations_table",
     "wanted_job",

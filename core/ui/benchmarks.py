@@ -50,6 +50,8 @@ def results_section(view: BenchmarksView) -> None:
     _choice(view.jobs, job)
     if not any(run.verdict is not None for run in job.runs):
         info(say("bench.not_judged"))
+    elif not job.panels:
+        info(say("bench.no_pairs"))
     else:
         named = [Named(_name(line), line) for line in job.panels]
         _sentences(named)
@@ -80,7 +82,9 @@ def _choice(jobs: Sequence[JobLine], job: JobShown) -> None:
                     "bench.job_state",
                     origin=say(f"bench_origin.{line.origin}"),
                     at=fmt.clock(line.created_at, zone, day=True),
-                    state=state if line.reason is None else f"{state} ({line.reason})",
+                    state=state
+                    if line.reason in (None, line.state)
+                    else f"{state} ({line.reason})",
                     valid=line.valid,
                     runs=line.runs,
                 )
@@ -137,8 +141,6 @@ def _sentences(named: Sequence[Named]) -> None:
 
 
 def _charts(named: Sequence[Named]) -> None:
-    if not named:
-        return
     left, middle, right = grid("bench_charts", 1, 1, 1)
     with left:
         heading(say("bench.chart_ttft"), "bench_ttft")
@@ -344,12 +346,10 @@ def _run_row(line: RunLine) -> list[Cell]:
 
 
 def _rule(row: Row) -> str:
-    return say(
-        "bench.rule",
-        rule=say(f"bench_rule.{row.rule}"),
-        expected=_value(row.expected),
-        seen=_value(row.seen),
-    )
+    rule = say(f"bench_rule.{row.rule}")
+    if row.expected is None:
+        return say("bench.rule_seen", rule=rule, seen=_value(row.seen))
+    return say("bench.rule", rule=rule, expected=_value(row.expected), seen=_value(row.seen))
 
 
 def _value(value: object) -> str:

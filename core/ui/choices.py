@@ -18,8 +18,11 @@ def choice(
     words: Callable[[str], str],
     default: str | None = None,
     help_text: str | None = None,
+    forgets: Sequence[str] = (),
 ) -> str | None:
     """A select box bound to one URL parameter; None without an option.
+
+    Another choice takes the parameters in `forgets` out of the URL.
 
     What the URL asks for and is not there is said, and the default taken.
     """
@@ -37,7 +40,7 @@ def choice(
         key=key,
         format_func=words,
         on_change=_chosen,
-        args=(name, usual),
+        args=(name, usual, forgets),
         help=help_text,
     )
     chosen: str = st.session_state[key]
@@ -45,19 +48,26 @@ def choice(
 
 
 def narrowed(
-    name: str, label: str, options: Sequence[str], *, words: Callable[[str], str]
+    name: str,
+    label: str,
+    options: Sequence[str],
+    *,
+    words: Callable[[str], str],
+    nothing: str | None = None,
 ) -> str | None:
-    """A select box of values to narrow to; None for all of them."""
+    """A select box of values to narrow to; None for all of them, or for what `nothing` says."""
 
     def said(option: str) -> str:
-        return say("scope.all") if option == ANY else words(option)
+        return (nothing or say("scope.all")) if option == ANY else words(option)
 
     found = choice(name, label, [ANY, *options], words=said)
     return None if found in (None, ANY) else found
 
 
-def _chosen(name: str, usual: str) -> None:
+def _chosen(name: str, usual: str, forgets: Sequence[str]) -> None:
     value = st.session_state[f"choice_{name}"]
+    for other in forgets:
+        st.query_params.pop(other, None)
     if value == usual:
         st.query_params.pop(name, None)
     else:

@@ -178,6 +178,12 @@ def grid(key: str, *weights: float) -> list[DeltaGenerator]:
         return list(st.columns(list(weights), gap="medium"))
 
 
+def side_by_side(key: str, *weights: float) -> list[DeltaGenerator]:
+    """Columns of small fields: on a narrow screen they wrap, several to a line."""
+    with st.container(key=f"fields-{key}"):
+        return list(st.columns(list(weights), gap="small"))
+
+
 def _explain(metric: Metric) -> None:
     lines = [f"**{metric.label}**", metric.definition]
     if metric.numerator:

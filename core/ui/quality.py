@@ -1,6 +1,7 @@
 """The table of the Quality page: groups, how they ended, and how they were scored."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -15,9 +16,15 @@ from core.domain.statistics.proportion import Estimate
 from core.messages import say
 from core.ui.choices import narrowed
 from core.ui.frame import chart, grid, heading
-from core.ui.quality_choices import dimension_words, group_words, time_words
+from core.ui.quality_choices import (
+    dimension_phrase,
+    dimension_words,
+    group_words,
+    time_words,
+)
+from core.ui.quality_coverage import coverage_panel
 from core.ui.request import lines
-from core.ui.tables import Cell, Column, table
+from core.ui.tables import Cell, Column, ranged, share_cell, table
 from core.views.quality import Answer, QualityView
 from core.views.quality_rows import QualityRow
 from core.views.quality_sums import Series
@@ -29,25 +36,32 @@ UNIT_SPAN = (0.0, 1.0)
 def score_note(series: Series) -> None:
     """What the chosen score measures, and what it does not."""
     kind = SCORE_KINDS[kind_of(series.name, series.mapping.kind, series.source)]
-    measures = series.mapping.measures or kind.measures
-    lines([say("quality.kind", kind=kind.label, measures=measures, other=kind.not_read_as)])
+    words = {"kind": kind.label, "other": kind.not_read_as}
+    declared = series.mapping.measures
+    if declared is None:
+        lines([say("quality.kind", measures=kind.measures, **words)])
+    else:
+        sentence = declared if declared.endswith((".", "!", "?")) else f"{declared}."
+        lines([say("quality.kind_declared", measures=sentence, **words)])
 
 
 def strata_panel(view: QualityView, answer: Answer) -> None:
     """Dots with intervals beside the table, one line a group."""
     heading(
-        say("quality.strata", by=dimension_words(answer.asked.by)),
+        say("quality.strata", by=dimension_phrase(answer.asked.by)),
         "pass_rate",
         "score_mean",
         "incomplete_rate",
         "evaluation_coverage",
     )
-    left, right = grid("quality_strata", 2, 3)
+    left, right = grid("quality_strata", 1, 2)
     with left:
-        chart(STRATA, _figure(view, answer), on_select=_clicked)
+        values = [row.value for row in answer.rows]
+        chart(STRATA, _figure(view, answer), on_select=partial(_clicked, values))
     with right:
         _table(view, answer)
-    lines(_notes(answer))
+    lines([*_flagged(view, answer), *_notes(answer)])
+    coverage_panel(answer)
 
 
 def row_words(view: QualityView, answer: Answer, value: str) -> str:
@@ -70,24 +84,17 @@ def _figure(view: QualityView, answer: Answer) -> Any:
     return charts.dots(
         shown,
         say(f"axis.{answer.estimand}"),
-        span=UNIT_SPAN if ratio else _score_span(answer),
+        span=UNIT_SPAN if ratio else None,
         tick_format=".1%" if ratio else ".2f",
         mark=None if total is None else total.estimate,
         mark_name=say("quality.all"),
     )
 
 
-def _score_span(answer: Answer) -> tuple[float, float]:
-    """Scores have no known range: the widest interval that is shown, or 0 to 1."""
-    found = [_shown(answer, row) for row in (*answer.rows, answer.total)]
-    limits = [at for one in found if one and one.interval for at in one.interval]
-    return (min(limits), max(limits)) if limits else UNIT_SPAN
-
-
 def _dot(view: QualityView, answer: Answer, row: QualityRow) -> Dot:
     found, name = _shown(answer, row), row_words(view, answer, row.value)
     if found is None or found.estimate is None:
-        return Dot(name, None, None, None, say("quality.not_scored"), key=row.value)
+        return Dot(name, None, None, None, say("quality.not_scored"))
     low, high = found.interval or (None, None)
     note = say(
         "quality.dot",
@@ -95,7 +102,7 @@ def _dot(view: QualityView, answer: Answer, row: QualityRow) -> Dot:
         n=fmt.quantity(found.records),
         sessions=fmt.quantity(found.clusters),
     )
-    return Dot(name, found.estimate, low, high, note, found.few_clusters, row.value)
+    return Dot(name, found.estimate, low, high, note, found.few_clusters)
 
 
 def _estimate_words(answer: Answer, found: Estimate) -> str:
@@ -106,43 +113,52 @@ def _estimate_words(answer: Answer, found: Estimate) -> str:
 
 
 def _table(view: QualityView, answer: Answer) -> None:
+    gradable = answer.asked.series.gradable
     columns = [
         Column(dimension_words(answer.asked.by)),
-        Column(say("col.pass_rate" if answer.asked.series.gradable else "col.mean"), numeric=True),
-        Column(say("col.incomplete"), numeric=True),
-        Column(say("col.requests"), numeric=True),
-        Column(say("col.sessions"), numeric=True),
-        Column(say("col.evaluated"), numeric=True),
-        Column(say("col.missing"), numeric=True),
-        Column(say("col.evaluator_errors"), numeric=True),
-        Column(say("col.not_sampled"), numeric=True),
-        Column(say("col.mean"), numeric=True),
-        Column(say("col.worth"), numeric=True),
-        Column(say("col.cached_tokens"), numeric=True),
-        Column(say("col.notes"), wide=True),
+        *(_number(say(f"col.{name}")) for name in ("pass_rate" if gradable else "mean", *COUNTS)),
+        *(_number(say(f"col.{name}")) for name in _extra(answer)),
+        _number(say("col.worth")),
     ]
     rows = [_cells(view, answer, row) for row in (*answer.rows, answer.total)]
     table("quality", columns, rows)
 
 
+COUNTS = ("incomplete", "requests", "sessions", "evaluated", "missing", "error_share")
+
+
+def _number(title: str) -> Column:
+    return Column(title, numeric=True)
+
+
+def _extra(answer: Answer) -> tuple[str, ...]:
+    """Columns that not every series or dimension needs."""
+    series = answer.asked.series
+    sampled = ("not_sampled",) if series.sampled else ()
+    mean = ("mean",) if series.gradable and series.rated else ()
+    tokens = ("cached_input",) if answer.asked.by is Dimension.CACHED_RATIO else ()
+    return (*sampled, *mean, *tokens)
+
+
 def _cells(view: QualityView, answer: Answer, row: QualityRow) -> list[Cell]:
     counts = row.tally.counts
     main = row.passes if answer.asked.series.gradable else row.score
-    ratio = answer.asked.series.gradable
+    extra: dict[str, Cell] = {
+        "not_sampled": counts.not_sampled,
+        "mean": estimate_cell(row.score, row, ratio=False),
+        "cached_input": _tokens(row),
+    }
     return [
         row_words(view, answer, row.value),
-        estimate_cell(main, row, ratio=ratio),
+        estimate_cell(main, row, ratio=answer.asked.series.gradable),
         estimate_cell(row.incomplete, row, ratio=True),
         row.tally.requests,
-        row.tally.sessions,
+        0 if answer.asked.alone else row.tally.sessions,
         counts.ok,
-        counts.missing,
-        counts.evaluator_error,
-        counts.not_sampled,
-        estimate_cell(row.score, row, ratio=False),
-        _worth(main),
-        _tokens(row),
-        "; ".join(_flags(row, main)) or say("table.none"),
+        share_cell(counts.missing, counts.expected, requests=row.tally.requests),
+        share_cell(counts.evaluator_error, counts.expected, requests=row.tally.requests),
+        *(extra[name] for name in _extra(answer)),
+        _worth(main, row),
     ]
 
 
@@ -151,22 +167,36 @@ def estimate_cell(found: Estimate | None, row: QualityRow, *, ratio: bool) -> Ce
     if found is None:
         return say("quality.no_pass_mark")
     if found.estimate is None:
-        reason = Reason.NOT_MEASURED if row.tally.requests else Reason.NO_TRAFFIC
-        return Reading("pass_rate", None, reason)
-    return fmt.estimate(found.estimate, found.interval, ratio=ratio)
+        return _unknown(row)
+    return ranged(found.estimate, found.interval, ratio=ratio)
 
 
-def _worth(found: Estimate | None) -> Cell:
+def _unknown(row: QualityRow) -> Reading:
+    reason = Reason.NOT_MEASURED if row.tally.requests else Reason.NO_TRAFFIC
+    return Reading("pass_rate", None, reason)
+
+
+def _worth(found: Estimate | None, row: QualityRow) -> Cell:
     if found is None or found.n_eff is None:
-        return None
+        return _unknown(row)
     return fmt.quantity(found.n_eff)
 
 
 def _tokens(row: QualityRow) -> Cell:
-    if row.tally.cached_tokens is None:
-        reason = Reason.NOT_MEASURED if row.tally.requests else Reason.NO_TRAFFIC
-        return Reading("gateway_input_tokens", None, reason)
-    return fmt.quantity(row.tally.cached_tokens)
+    known = row.tally.cached_tokens
+    return _unknown(row) if known is None else fmt.quantity(known)
+
+
+def _flagged(view: QualityView, answer: Answer) -> list[str]:
+    """What a reader should know of single rows, each named by its group."""
+    gradable = answer.asked.series.gradable
+    found = [
+        (row_words(view, answer, row.value), _flags(row, row.passes if gradable else row.score))
+        for row in (*answer.rows, answer.total)
+    ]
+    return [
+        say("quality.flags", group=group, flags="; ".join(flags)) for group, flags in found if flags
+    ]
 
 
 def _flags(row: QualityRow, found: Estimate | None) -> list[str]:
@@ -177,8 +207,9 @@ def _flags(row: QualityRow, found: Estimate | None) -> list[str]:
             said.append(say(f"undefined.{found.reason}"))
         elif found.few_clusters:
             said.append(say("flag.few_clusters"))
+    nothing_else = found is None or found.estimate is None
     for key, n in (
-        ("flag.sessionless", tally.sessionless),
+        ("flag.sessionless", tally.sessionless if nothing_else or not row.value else 0),
         ("flag.weightless", tally.weightless),
         ("flag.conflicts", tally.conflicts),
         ("flag.scored_incomplete", tally.scored_incomplete),
@@ -206,17 +237,18 @@ def chosen_cell(view: QualityView, answer: Answer) -> str | None:
     values = [row.value for row in answer.rows]
     return narrowed(
         CELL,
-        dimension_words(answer.asked.by),
+        say("quality.cell"),
         values,
         words=lambda value: row_words(view, answer, value),
+        nothing=say("quality.none_chosen"),
     )
 
 
-def _clicked() -> None:
+def _clicked(values: Sequence[str]) -> None:
     """List the requests of the group that was clicked, none once the choice is taken back."""
     event: Any = st.session_state[STRATA]
     points: Sequence[Any] = event["selection"]["points"]
     if points:
-        st.query_params[CELL] = points[0]["customdata"][1]
+        st.query_params[CELL] = values[points[0]["customdata"][1]]
     else:
         st.query_params.pop(CELL, None)

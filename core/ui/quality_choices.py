@@ -13,7 +13,7 @@ from core.domain.quality import CONFOUNDERS, Dimension, Estimand
 from core.domain.strata import bin_edges
 from core.messages import TEXTS, say
 from core.ui.choices import choice, narrowed
-from core.ui.frame import grid, info, time_axis, window_length
+from core.ui.frame import info, side_by_side, time_axis, window_length
 from core.views.quality import Answer, QualityView, Question, chosen_series
 from core.views.quality_rows import EDGES, group_values
 from core.views.quality_sums import Bins, Series, block_s
@@ -26,6 +26,8 @@ BY = (
     *CONFOUNDERS,
 )
 Member = TypeVar("Member", Estimand, Dimension)
+OF_GROUPS = ("cell", "new", "base")
+"""URL parameters that name groups: without meaning once requests are grouped by something else."""
 FILTERS = {
     "task": Dimension.TASK_TYPE,
     "template": Dimension.TEMPLATE_VERSION,
@@ -61,9 +63,9 @@ def quality_bar(view: QualityView) -> Answer | None:
     The answer to what they ask; None where there is no score.
     """
     if view.answer is None:
-        info(say("quality.no_scores" if view.requests_connected else "quality.not_connected"))
+        info(say(_why_empty(view)))
         return None
-    first = grid("quality_first", 2, 1.3, 1.2, 1.2)
+    first = side_by_side("quality_first", 2, 1.3, 1.2, 1.2)
     chosen = chosen_series(view.series, st.query_params.get("score"))
     names = {one.key: series_words(one) for one in view.series}
     with first[0]:
@@ -79,7 +81,13 @@ def quality_bar(view: QualityView) -> Answer | None:
             help_text=say("quality.estimand_help"),
         )
     with first[2]:
-        choice("by", say("quality.by"), [one.value for one in BY], words=dimension_words)
+        choice(
+            "by",
+            say("quality.by"),
+            [one.value for one in BY],
+            words=dimension_words,
+            forgets=OF_GROUPS,
+        )
     with first[3]:
         choice(
             "across",
@@ -92,13 +100,20 @@ def quality_bar(view: QualityView) -> Answer | None:
     return view.answer
 
 
+def _why_empty(view: QualityView) -> str:
+    if view.requests_connected:
+        return "quality.no_scores"
+    connected = "langfuse" in runtime.running().settings.connected
+    return "notice.empty_requests" if connected else "quality.not_connected"
+
+
 def _filters(view: QualityView) -> None:
     seen = {
         Dimension.TASK_TYPE: view.task_types,
         Dimension.TEMPLATE_VERSION: view.template_versions,
     }
     for column, (name, dimension) in zip(
-        grid("quality_filters", 1, 1, 1, 1), FILTERS.items(), strict=True
+        side_by_side("quality_filters", 1, 1, 1, 1), FILTERS.items(), strict=True
     ):
         options = group_values(dimension, Bins(), seen.get(dimension, ()))
         with column:
@@ -120,6 +135,8 @@ def series_words(series: Series) -> str:
     """A score with its evaluator and version."""
     if series.evaluator == series.name and series.evaluator_version is None:
         return series.name
+    if series.evaluator == series.name:
+        return say("quality.own_series", name=series.name, version=series.evaluator_version)
     version = say("quality.no_version")
     if series.evaluator_version is not None:
         version = say("quality.version", version=series.evaluator_version)
@@ -129,6 +146,12 @@ def series_words(series: Series) -> str:
 def dimension_words(dimension: str) -> str:
     """Name of a dimension."""
     return say(f"dimension.{dimension}")
+
+
+def dimension_phrase(dimension: str) -> str:
+    """Name of a dimension inside a sentence."""
+    words = dimension_words(dimension)
+    return words[:1].lower() + words[1:]
 
 
 def group_words(dimension: Dimension, value: str, bins: Bins | None = None) -> str:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import streamlit as st
-
 from core import charts
 from core import format as fmt
 from core.charts import Dot
@@ -13,13 +11,20 @@ from core.domain.statistics.association import Association
 from core.domain.statistics.sums import Interval
 from core.messages import say
 from core.ui.choices import choice
-from core.ui.frame import chart, grid, heading
+from core.ui.frame import chart, grid, heading, side_by_side
 from core.ui.quality import row_words
-from core.ui.quality_choices import dimension_words, group_words, time_words
+from core.ui.quality_choices import (
+    dimension_phrase,
+    group_words,
+    time_words,
+)
 from core.ui.request import lines
 from core.ui.tables import Cell, Column, table
 from core.views.quality import Answer, QualityView
 from core.views.quality_contrast import Contrast
+
+PP = 100.0
+"""Differences of rates are drawn in points."""
 
 
 def contrast_panel(view: QualityView, answer: Answer) -> None:
@@ -27,7 +32,7 @@ def contrast_panel(view: QualityView, answer: Answer) -> None:
     heading(say("quality.contrast"), "quality_difference")
     options = [row.value for row in answer.rows]
     found = answer.contrast
-    left, right = st.columns(2)
+    left, right = side_by_side("quality_pair", 1, 1)
     for column, name, usual in (
         (left, "new", None if found is None else found.new),
         (right, "base", None if found is None else found.base),
@@ -56,7 +61,7 @@ def _contrast_figure(view: QualityView, answer: Answer, found: Contrast) -> Any:
     shown = [
         _difference_dot(say("contrast.crude"), found.crude.delta, found.crude.interval, ratio),
         _difference_dot(
-            say("contrast.standardised", across=dimension_words(found.across)),
+            say("contrast.standardised", across=dimension_phrase(found.across)),
             found.adjusted.delta,
             found.adjusted.interval(),
             ratio,
@@ -74,8 +79,8 @@ def _contrast_figure(view: QualityView, answer: Answer, found: Contrast) -> Any:
     return charts.dots(
         shown,
         say("axis.difference_pp" if ratio else "axis.difference"),
-        span=(-1.0, 1.0),
-        tick_format="+.1%" if ratio else "+.2f",
+        span=(-PP, PP) if ratio else None,
+        tick_format="+.1f" if ratio else "+.2f",
         mark=0.0,
         mark_name=say("contrast.none"),
     )
@@ -89,8 +94,9 @@ def _difference_dot(
 ) -> Dot:
     if delta is None:
         return Dot(name, None, None, None, say("contrast.not_both"))
-    low, high = interval or (None, None)
-    return Dot(name, delta, low, high, fmt.points(delta, interval, ratio=ratio))
+    scale = PP if ratio else 1.0
+    low, high = (None, None) if interval is None else (end * scale for end in interval)
+    return Dot(name, delta * scale, low, high, fmt.points(delta, interval, ratio=ratio))
 
 
 def stratum_words(view: QualityView, answer: Answer, found: Contrast, value: str) -> str:
@@ -107,6 +113,7 @@ def _contrast_table(view: QualityView, answer: Answer, found: Contrast) -> None:
         Column(say("col.difference"), numeric=True),
         Column(row_words(view, answer, found.new), numeric=True),
         Column(row_words(view, answer, found.base), numeric=True),
+        Column(say("col.q"), numeric=True),
     ]
 
     def cell(delta: float | None, interval: Interval | None) -> Cell:
@@ -116,23 +123,25 @@ def _contrast_table(view: QualityView, answer: Answer, found: Contrast) -> None:
 
     new = sum(one.new_records for one in found.strata)
     base = sum(one.base_records for one in found.strata)
-    across = dimension_words(found.across)
+    across, none = dimension_phrase(found.across), say("table.none")
     crude, adjusted, mh = found.crude, found.adjusted, found.mantel_haenszel
     rows: list[list[Cell]] = [
-        [say("contrast.crude"), cell(crude.delta, crude.interval), new, base],
+        [say("contrast.crude"), cell(crude.delta, crude.interval), new, base, none],
         [
             say("contrast.standardised", across=across),
             cell(adjusted.delta, adjusted.interval()),
             new,
             base,
+            none,
         ],
-        [say("contrast.mantel_haenszel"), cell(mh.delta, mh.interval()), new, base],
+        [say("contrast.mantel_haenszel"), cell(mh.delta, mh.interval()), new, base, none],
         *(
             [
                 stratum_words(view, answer, found, one.value),
                 cell(one.difference.delta, one.difference.interval),
                 one.new_records,
                 one.base_records,
+                None if one.q is None else fmt.chance(one.q),
             ]
             for one in found.strata
         ),
@@ -143,7 +152,7 @@ def _contrast_table(view: QualityView, answer: Answer, found: Contrast) -> None:
 def _contrast_notes(answer: Answer, found: Contrast) -> list[str]:
     said = []
     if found.sign_change:
-        said.append(say("contrast.sign_change", across=dimension_words(found.across)))
+        said.append(say("contrast.sign_change", across=dimension_phrase(found.across)))
     if found.contradictory:
         said.append(say("contrast.contradictory"))
     dropped = found.adjusted.dropped_share
@@ -155,8 +164,24 @@ def _contrast_notes(answer: Answer, found: Contrast) -> list[str]:
     if cut is not None and cut.delta is not None:
         words = fmt.points(cut.delta, cut.interval, ratio=True)
         said.append(say("contrast.incomplete", words=words))
-    said.append(say("contrast.note"))
+    said += _coverages(answer, found)
+    if any(one.q is not None for one in found.strata):
+        said.append(say("quality.exploratory"))
+    said.append(say("contrast.note_arm" if answer.asked.by is Dimension.ARM else "contrast.note"))
     return said
+
+
+def _coverages(answer: Answer, found: Contrast) -> list[str]:
+    """Evaluation coverage of both groups: where it differs, so may who was left out."""
+    counts = {row.value: row.tally.counts for row in answer.rows}
+    new, base = counts[found.new], counts[found.base]
+    if not new.expected or not base.expected:
+        return []
+    shares = {
+        "new": fmt.part_of(new.ok, new.expected),
+        "base": fmt.part_of(base.ok, base.expected),
+    }
+    return [say("contrast.coverage", **shares)]
 
 
 def association_panel(answer: Answer) -> None:
@@ -173,7 +198,7 @@ def association_panel(answer: Answer) -> None:
     rows = [
         _association(say("association.overall", factor=factor), found.overall),
         _association(
-            say("association.within", factor=factor, across=dimension_words(found.across)),
+            say("association.within", factor=factor, across=dimension_phrase(found.across)),
             found.within,
         ),
     ]

@@ -8,7 +8,7 @@ from core.ui.lookup import request_link
 from core.ui.quality import chosen_cell
 from core.ui.quality_choices import asked, series_words
 from core.ui.request import lines
-from core.ui.tables import Cell, Column, table
+from core.ui.tables import Cell, Column, ranged, table
 from core.views.agreement import Agreement
 from core.views.coarse_scores import CoarseScore
 from core.views.quality import MOST_REQUESTS, Answer, CellRequests, QualityView, cell_requests
@@ -43,7 +43,7 @@ def _requests(shown: QualityView, value: str) -> None:
             fmt.clock(r.start_at, zone, day=True),
             request_link(r.observation_id),
             _verdict(r.status, r.passed),
-            None if r.value is None else f"{r.value:.3f}",
+            None if r.value is None else fmt.score(r.value),
             named("completion.", r.state),
             r.model,
             r.task_type,
@@ -83,7 +83,7 @@ def agreement_panel(shown: QualityView) -> None:
         Column(say("col.only_first"), numeric=True),
         Column(say("col.only_second"), numeric=True),
         Column(say("col.both_fail"), numeric=True),
-        Column(say("col.shrinks"), numeric=True),
+        Column(say("col.true_margin"), numeric=True),
     ]
     rows = [_agreement(one) for one in shown.agreements]
     table("quality_agreement", columns, rows, empty=say("quality.no_agreement"))
@@ -103,27 +103,29 @@ def _agreement(one: Agreement) -> list[Cell]:
         _coefficient(one.kappa, one.intervals.kappa),
         _coefficient(one.ac1, one.intervals.ac1),
         *one.table,
-        _shrinks(one),
+        _true_margin(one),
     ]
 
 
 def _rate(found: Estimate) -> Cell:
-    return (
-        None if found.estimate is None else fmt.estimate(found.estimate, found.interval, ratio=True)
-    )
+    return None if found.estimate is None else ranged(found.estimate, found.interval, ratio=True)
 
 
 def _coefficient(value: float | None, interval: tuple[float, float] | None) -> Cell:
-    return None if value is None else fmt.estimate(value, interval, ratio=False)
+    return None if value is None else ranged(value, interval, ratio=False)
 
 
-def _shrinks(one: Agreement) -> Cell:
-    """What share of a true difference the evaluator shows, by its agreement with a reference."""
+def _true_margin(one: Agreement) -> Cell:
+    """What a loss on the evaluator's scale stands for, if the reference is taken for the truth."""
     if one.reference is None:
         return say("table.none")
-    if one.sensitivity is None or one.specificity is None:
+    if not one.known:
         return None
-    return f"{one.sensitivity + one.specificity - 1:.2f}"
+    if one.true_margin is None:
+        return say("agreement.chance")
+    if one.true_margin > 1:
+        return say("agreement.beyond")
+    return f"{one.true_margin * 100:.1f} pp"
 
 
 def coarse_panel(shown: QualityView) -> None:
@@ -157,9 +159,7 @@ def _coarse(one: CoarseScore) -> list[Cell]:
     return [
         series_words(one.series),
         say(f"level.{one.series.level}"),
-        None
-        if found.estimate is None
-        else fmt.estimate(found.estimate, found.interval, ratio=ratio),
+        None if found.estimate is None else ranged(found.estimate, found.interval, ratio=ratio),
         one.scored,
         one.errors,
         found.clusters,

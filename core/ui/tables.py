@@ -40,7 +40,15 @@ class PageLink:
         return f"{quote(self.page, safe='')}?{urlencode(self.query)}"
 
 
-Cell = str | int | Reading | Link | PageLink | None
+@dataclass(frozen=True)
+class Ranged:
+    """A value with its interval below it, so that neither makes a column wide."""
+
+    text: str
+    interval: str
+
+
+Cell = str | int | Reading | Link | PageLink | Ranged | None
 
 
 @dataclass(frozen=True)
@@ -53,9 +61,17 @@ class Column:
 
 
 def table(
-    key: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, empty: str = ""
+    key: str,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    empty: str = "",
+    whole: bool = False,
 ) -> None:
-    """Draw a table with its CSV button; None is written as unknown."""
+    """Draw a table with its CSV button; None is written as unknown.
+
+    A long one scrolls, unless its rows are few enough to be shown as a `whole`.
+    """
     if not rows:
         st.caption(empty or say("table.none"))
         return
@@ -64,8 +80,9 @@ def table(
         "<tr>" + "".join(_cell(c, cell) for c, cell in zip(columns, row, strict=True)) + "</tr>"
         for row in rows
     )
+    kind = "pw-scroll whole" if whole else "pw-scroll"
     st.html(
-        f'<div class="pw-scroll"><table class="pw-table"><thead><tr>{head}</tr></thead>'
+        f'<div class="{kind}"><table class="pw-table"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
     st.download_button(
@@ -91,6 +108,8 @@ def _cell(column: Column, cell: Cell) -> str:
         text = f'<span class="pw-hatch{" bad" if bad else ""}">&nbsp;{text}&nbsp;</span>'
     elif isinstance(cell, Link) and cell.url and cell.url.startswith(("https://", "http://")):
         text = f'<a href="{escaped(cell.url)}" target="_blank" rel="noopener noreferrer">{text}</a>'
+    elif isinstance(cell, Ranged):
+        text = f"{escaped(cell.text)}<small>{escaped(cell.interval)}</small>"
     elif isinstance(cell, PageLink):
         text = f'<a href="{escaped(cell.url)}" target="_self">{text}</a>'
     return f'<td class="{kind}">{text}</td>'
@@ -102,9 +121,24 @@ def words(cell: Cell) -> str:
         return say("cell.unknown")
     if isinstance(cell, Link | PageLink):
         return cell.text
+    if isinstance(cell, Ranged):
+        return f"{cell.text} ({cell.interval})"
     if isinstance(cell, Reading):
         return fmt.split_unit(cell, fmt.reading(cell))[0]
     return str(cell)
+
+
+def ranged(value: float, interval: tuple[float, float] | None, *, ratio: bool) -> Cell:
+    """An estimate as a cell, in % or as a plain score, its interval below it if there is one."""
+    text = fmt.estimate(value, None, ratio=ratio)
+    return text if interval is None else Ranged(text, fmt.limits(interval, ratio=ratio))
+
+
+def share_cell(part: int, whole: int, *, requests: int) -> Cell:
+    """A share as a cell; of nothing there is none, whether or not there were requests."""
+    if whole:
+        return fmt.part_of(part, whole)
+    return Reading("pass_rate", None, Reason.NOT_MEASURED if requests else Reason.NO_TRAFFIC)
 
 
 def to_csv(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> str:

@@ -9,13 +9,15 @@ import pyarrow as pa
 from core.cache.store import Store
 from core.catalogue import kind_of
 from core.domain.records import Ints
-from core.domain.statistics.agreement import agreeing, cohen_kappa, gwet_ac1
+from core.domain.statistics.agreement import agreeing, cohen_kappa, gwet_ac1, true_scale_margin
 from core.domain.statistics.agreement_intervals import AgreementIntervals, agreement_intervals
 from core.domain.statistics.proportion import Estimate, proportion
 from core.domain.statistics.sums import ClusterSums
 from core.views.quality_sums import Series
 
 REFERENCE_KINDS = ("human", "reference", "execution")
+MARGIN = 0.02
+"""A loss on an evaluator's scale; what true loss it stands for is shown."""
 SEED = 20_260_901
 """Of the bootstrap over sessions; the same data give the same interval."""
 CELLS = ("both_pass", "only_evaluator", "only_reference", "both_fail")
@@ -55,12 +57,28 @@ class Agreement:
         _, wrongly, _, neither = self.table
         return neither / (wrongly + neither) if wrongly + neither else None
 
+    @property
+    def known(self) -> bool:
+        """Whether the reference lets pass and fails some, so that both shares are known."""
+        return self.sensitivity is not None and self.specificity is not None
+
+    @property
+    def true_margin(self) -> float | None:
+        """The true loss that `MARGIN` on its scale stands for; None where no better than chance."""
+        if self.sensitivity is None or self.specificity is None:
+            return None
+        return true_scale_margin(MARGIN, sensitivity=self.sensitivity, specificity=self.specificity)
+
 
 def agreements(
     store: Store, params: dict[str, object], series: Sequence[Series]
 ) -> tuple[Agreement, ...]:
-    """Every evaluator with a pass mark: against each reference, and against its repeats."""
+    """Every evaluator with a pass mark: against each reference, and against its repeats.
+
+    Judges come first.
+    """
     graded = [one for one in series if one.level == "observation" and one.gradable]
+    graded.sort(key=lambda one: _kind(one) != "judge")
     references = [one for one in graded if _kind(one) in REFERENCE_KINDS]
     against = [
         _against(store, params, one, reference)

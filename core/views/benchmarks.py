@@ -1,7 +1,7 @@
 """The Benchmarks page: jobs, the chosen one judged from its evidence, and results over time."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import msgspec
 
@@ -118,24 +118,31 @@ def load_job(store: Store, job_id: str) -> JobShown | None:
     found = store.read("bench_job", {"job_id": job_id})
     if not found:
         return None
-    plan = plan_of_text(found[0].plan)
     rows = {row.run_id: row for row in store.read("bench_job_runs", {"job_id": job_id})}
+    texts = tuple((run_id, row.evidence) for run_id, row in rows.items() if row.evidence)
+    plan, judged, panels = _compared(found[0].plan, texts)
+    by_id = {one.run.run_id: one for one in judged}
     runs = [run for run in runs_of(plan) if run.run_id in rows]
-    judged = {one.run.run_id: one for one in _judged(plan, runs, rows)}
-    return JobShown(
-        job_id,
-        plan,
-        tuple(_line(run, rows[run.run_id], judged.get(run.run_id)) for run in runs),
-        tuple(_panel_line(one) for one in panels_of(judged.values(), seed=plan.seed)),
+    lines = tuple(_line(run, rows[run.run_id], by_id.get(run.run_id)) for run in runs)
+    return JobShown(job_id, plan, lines, panels)
+
+
+@lru_cache(maxsize=8)
+def _compared(
+    plan_text: str, evidence: tuple[tuple[str, str], ...]
+) -> tuple[Plan, tuple[Judged, ...], tuple[PanelLine, ...]]:
+    """A plan, its judged runs and what their pairs say; kept, as resampling takes its time."""
+    plan, texts = plan_of_text(plan_text), dict(evidence)
+    judged = tuple(
+        _judged(plan, run, texts[run.run_id]) for run in runs_of(plan) if run.run_id in texts
     )
+    panels = panels_of(judged, seed=plan.seed)
+    return plan, judged, tuple(_panel_line(one) for one in panels)
 
 
-def _judged(plan: Plan, runs: Iterable[Run], rows: dict[str, Row]) -> Iterable[Judged]:
-    for run in runs:
-        text = rows[run.run_id].evidence
-        if text is not None:
-            evidence = msgspec.json.decode(text, type=RunEvidence)
-            yield Judged(run, evidence, judge(plan, run, evidence))
+def _judged(plan: Plan, run: Run, text: str) -> Judged:
+    evidence = msgspec.json.decode(text, type=RunEvidence)
+    return Judged(run, evidence, judge(plan, run, evidence))
 
 
 def _line(run: Run, row: Row, judged: Judged | None) -> RunLine:

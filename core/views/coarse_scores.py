@@ -8,7 +8,7 @@ import numpy as np
 from core.cache.store import Store
 from core.domain.statistics.proportion import Estimate, mean, proportion
 from core.domain.statistics.sums import ClusterSums
-from core.views.quality_sums import Series, codes, floats
+from core.views.quality_sums import Series, floats, places
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def coarse_scores(
 ) -> tuple[CoarseScore, ...]:
     """One row per series of a coarser level with records in the window."""
     found = store.columns("coarse_scores", params)
-    session, _ = codes(found["session"])
+    session = places(found["session"])
     columns = {
         name: floats(found[name])
         for name in ("scored", "errors", "weightless", "values", "weight", "squares")

@@ -1,13 +1,15 @@
 """Quality: pass rates and scores by stratum, what they differ by, and who agrees with whom."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 
-from core.cache.store import Row, Store
+from core.cache.store import Store
+from core.catalogue import kind_of
 from core.config import EvaluatorSettings
 from core.domain.observed import Observed, above_zero, below_zero
 from core.domain.quality import Dimension, Estimand, SessionSums
 from core.domain.scope import Scope
+from core.domain.statistics.missing import Bounds
 from core.domain.windows import WINDOW_S
 from core.views.agreement import Agreement, agreements
 from core.views.coarse_scores import CoarseScore, coarse_scores
@@ -50,6 +52,8 @@ class Answer:
     estimand: Estimand
     rows: tuple[QualityRow, ...]
     total: QualityRow
+    bounds: Bounds | None
+    """Of all requests, if every missing score were a fail, or a pass; None where unknown."""
     contrast: Contrast | None
     incomplete: Contrast | None
     """The same two groups, by the rate of incomplete requests, which is known of all."""
@@ -72,11 +76,30 @@ class QualityView:
 
 
 @dataclass(frozen=True)
+class ScoredRequest:
+    """One request of a group: what it was, how it ended, and what the evaluator said."""
+
+    observation_id: str
+    session_id: str | None
+    start_at: float
+    model: str | None
+    task_type: str
+    template_version: str
+    arm: str | None
+    total_input: int | None
+    cached_input: int | None
+    state: str
+    status: str
+    passed: float | None
+    value: float | None
+
+
+@dataclass(frozen=True)
 class CellRequests:
     """Requests of one group; `found` counts those that are not shown too."""
 
     found: int
-    requests: tuple[Row, ...] = field(default=())
+    requests: tuple[ScoredRequest, ...] = ()
 
 
 def build(store: Store, scope: Scope, now: float, question: Question) -> QualityView:
@@ -100,10 +123,22 @@ def build(store: Store, scope: Scope, now: float, question: Question) -> Quality
 
 
 def chosen_series(series: Sequence[Series], key: str | None) -> Series | None:
-    """The series of a key, else the one with most records that says pass or fail."""
+    """The series of a key, else one that says pass or fail of more than an answer's form.
+
+    Of several, the one with most records.
+    """
     named = next((one for one in series if one.key == key), None)
-    ordered = sorted(series, key=lambda one: (one.gradable, one.records), reverse=True)
+    ordered = sorted(series, key=_telling, reverse=True)
     return named if named is not None else next(iter(ordered), None)
+
+
+FORM_KINDS = ("presence", "rule")
+"""Kinds of scores that look at the form of an answer alone."""
+
+
+def _telling(series: Series) -> tuple[bool, bool, int]:
+    kind = kind_of(series.name, series.mapping.kind, series.source)
+    return series.gradable, kind not in FORM_KINDS, series.records
 
 
 def possible_estimand(series: Series, wanted: Estimand) -> Estimand:
@@ -131,7 +166,9 @@ def cell_requests(
     params = quality_params(store, fleet, asked_of(question, chosen))
     params |= {"by_value": value, "across_value": None, "most": MOST_REQUESTS}
     rows = store.read("quality_requests", params)
-    return CellRequests(rows[0].found if rows else 0, tuple(rows))
+    names = [one.name for one in fields(ScoredRequest)]
+    listed = (ScoredRequest(*(getattr(row, name) for name in names)) for row in rows)
+    return CellRequests(rows[0].found if rows else 0, tuple(listed))
 
 
 def _answer(store: Store, fleet: Fleet, question: Question, series: Series) -> Answer:
@@ -150,6 +187,7 @@ def _answer(store: Store, fleet: Fleet, question: Question, series: Series) -> A
         estimand=estimand,
         rows=rows,
         total=total,
+        bounds=sums.bounds(estimand, sums.everything),
         contrast=found[0],
         incomplete=found[1],
         association=association,

@@ -10,7 +10,7 @@ from core.cache.store import Store
 from core.domain.quality import Dimension
 from core.domain.records import Bools, Floats
 from core.domain.statistics.association import Association, RankSums, spearman, spearman_within
-from core.views.quality_sums import Asked, codes, floats
+from core.views.quality_sums import Asked, codes, floats, places
 
 
 class Factor(StrEnum):
@@ -33,31 +33,25 @@ class FactorAssociation:
 def factor_association(
     store: Store, params: dict[str, object], asked: Asked, factor: Factor
 ) -> FactorAssociation:
-    """Read ranks once over everything and once within the strata of `asked.across`."""
-    ranked = params | {"factor": factor.value}
-    whole = store.columns("quality_ranks", ranked | {"across": Dimension.NOTHING.value})
-    parts = store.columns("quality_ranks", ranked)
+    """Read ranks over everything and within the strata of `asked.across`."""
+    found = store.columns("quality_ranks", params | {"factor": factor.value})
+    stratum, names = codes(found["across_value"])
+    every = range(max(len(names), 1))
     return FactorAssociation(
         factor=factor,
         across=asked.across,
-        overall=spearman(_strata(whole)[0]),
-        within=spearman_within(_strata(parts)),
+        overall=spearman(_sums(found, stratum >= 0, prefix="whole_")),
+        within=spearman_within([_sums(found, stratum == place) for place in every]),
     )
 
 
-def _strata(found: pa.Table) -> list[RankSums]:
-    """Sums of every stratum over one axis of sessions; one empty stratum where none is."""
-    stratum, names = codes(found["across_value"])
-    session, _ = codes(found["session"])
+def _sums(found: pa.Table, rows: Bools, *, prefix: str = "") -> RankSums:
+    """Sums of some rows over the axis of all sessions."""
+    session = places(found["session"])
     size = int(session.max(initial=-1)) + 1
 
-    def placed(column: str, rows: Bools) -> Floats:
+    def placed(column: str) -> Floats:
         return np.bincount(session[rows], floats(found[column])[rows], size).astype(np.float64)
 
-    return [
-        RankSums(
-            placed("n", stratum == place).astype(np.int64),
-            *(placed(column, stratum == place) for column in ("x", "y", "xx", "yy", "xy")),
-        )
-        for place in range(max(len(names), 1))
-    ]
+    ranks = (placed(f"{prefix}{column}") for column in ("x", "y", "xx", "yy", "xy"))
+    return RankSums(placed("n").astype(np.int64), *ranks)

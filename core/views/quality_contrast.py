@@ -2,18 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
 from core.domain.quality import Dimension, SessionSums
 from core.domain.records import Bools
 from core.domain.statistics.choice import Design, difference_interval
-from core.domain.statistics.group import Undefined
+from core.domain.statistics.difference import separate_difference
+from core.domain.statistics.group import Undefined, group
 from core.domain.statistics.heterogeneity import (
     StratumDifference,
     is_contradictory,
     is_sign_change,
     stratum_differences,
+)
+from core.domain.statistics.multiplicity import (
+    benjamini_hochberg,
+    one_sided_p,
+    smallest_level,
 )
 from core.domain.statistics.standardised import (
     Adjusted,
@@ -45,6 +52,8 @@ class StratumContrast:
     new_records: int
     base_records: int
     difference: StratumDifference
+    q: float | None
+    """Of the strata of one table, by Benjamini and Hochberg: it explores and decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ def contrast(
     """
 
     def differ(one: ClusterSums, other: ClusterSums) -> CrudeDifference:
-        return _difference(one, other, unbounded=unbounded)
+        return _difference(one, other, alone=asked.alone, unbounded=unbounded)
 
     sides = [sums.group(by=group) for group in (new, base)]
     strata = [
@@ -95,6 +104,7 @@ def contrast(
     seen = [(value, stratum) for value, stratum in strata if stratum.weight > 0]
     kept = [stratum for _, stratum in seen]
     apart = stratum_differences(kept, lambda one, other: differ(one, other).interval)
+    chances = [None if asked.alone else _two_sided_p(one, unbounded=unbounded) for one in kept]
     return Contrast(
         new=new,
         base=base,
@@ -103,22 +113,46 @@ def contrast(
         adjusted=standardised(kept),
         mantel_haenszel=mantel_haenszel(kept),
         strata=tuple(
-            StratumContrast(value, one.new.records, one.base.records, difference)
-            for (value, one), difference in zip(seen, apart, strict=True)
+            StratumContrast(value, one.new.records, one.base.records, difference, q)
+            for (value, one), difference, q in zip(
+                seen, apart, benjamini_hochberg(chances), strict=True
+            )
         ),
     )
 
 
-def _difference(new: ClusterSums, base: ClusterSums, *, unbounded: bool) -> CrudeDifference:
+def _difference(
+    new: ClusterSums, base: ClusterSums, *, alone: bool, unbounded: bool
+) -> CrudeDifference:
     """Groups that share sessions get one sum over all of them; separate ones the hull."""
     shared = int(np.count_nonzero((new.w > 0) & (base.w > 0)))
     if shared:
         found = standardised([Stratum(new, base)])
         return CrudeDifference(found.delta, found.interval(), found.reason, shared)
-    hull = difference_interval(
-        new.present, base.present, design=Design.SEPARATE, unbounded=unbounded
-    )
-    return CrudeDifference(hull.estimate, hull.interval, hull.reason, shared)
+    design = Design.NO_CLUSTERS if alone else Design.SEPARATE
+    apart = difference_interval(new.present, base.present, design=design, unbounded=unbounded)
+    return CrudeDifference(apart.estimate, apart.interval, apart.reason, shared)
+
+
+def _two_sided_p(stratum: Stratum, *, unbounded: bool) -> float | None:
+    """Twice the level at which the interval of `_difference` would just exclude 0."""
+    new, base = stratum
+    if bool(((new.w > 0) & (base.w > 0)).any()):
+        found = standardised([stratum])
+        if found.delta is None or not found.variance or found.df is None:
+            return None
+        p = one_sided_p(abs(found.delta), sqrt(found.variance), df=found.df, margin=0.0)
+    else:
+        arms = group(new.present), group(base.present)
+
+        def nearest(alpha: float) -> float | None:
+            apart = separate_difference(*arms, confidence=1 - 2 * alpha, unbounded=unbounded)
+            if apart.interval is None or apart.estimate is None:
+                return None
+            return apart.interval.lower if apart.estimate >= 0 else -apart.interval.upper
+
+        p = smallest_level(nearest, 0.0)
+    return None if p is None else min(1.0, 2 * p)
 
 
 def usual_pair(by: Dimension, scored: Mapping[str, int]) -> tuple[str, str] | None:

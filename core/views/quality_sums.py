@@ -66,8 +66,8 @@ class Series:
 
     @property
     def rated(self) -> bool:
-        """Whether its values are numbers that have a mean."""
-        return self.data_type in ("BOOLEAN", "NUMERIC")
+        """Whether its values have a mean of their own; that of a boolean is its pass rate."""
+        return self.data_type == "NUMERIC"
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,12 @@ class Asked:
     bins: Bins = field(default_factory=Bins)
     window_s: int = WINDOW_S
     """Length of the preemption windows."""
+
+    @property
+    def turned(self) -> bool:
+        """Whether the place of a request in its session matters."""
+        used = {self.by, self.across, *(dimension for dimension, _ in self.only)}
+        return not used.isdisjoint((Dimension.IDLE_GAP, Dimension.TURN_POSITION))
 
 
 ONLY = {
@@ -148,6 +154,7 @@ def quality_params(
             "sampled": series.sampled,
             "task_types": list(mapping.task_types) or None,
             "last_of_turn": mapping.calls == "last_of_turn",
+            "turned": asked.turned,
             "alone": asked.alone,
             "idle_edges": list(asked.bins.idle_gap_s),
             "input_edges": list(asked.bins.input_tokens),
@@ -180,7 +187,7 @@ def sums_of(found: pa.Table) -> SessionSums:
     """The answer of `quality_sums` as arrays."""
     by, by_names = codes(found["by_value"])
     across, across_names = codes(found["across_value"])
-    session, _ = codes(found["session"])
+    session = places(found["session"])
     others = found.column_names[3:]
     return SessionSums(
         by_names, across_names, by, across, session, {name: floats(found[name]) for name in others}
@@ -188,11 +195,20 @@ def sums_of(found: pa.Table) -> SessionSums:
 
 
 def codes(column: pa.ChunkedArray) -> tuple[Ints, tuple[str, ...]]:
-    """Places in the list of different values, -1 for null."""
+    """Places in the list of different values, -1 for null, and that list as text."""
     coded = column.combine_chunks().dictionary_encode()
-    places = np.full(len(coded), -1, dtype=np.int64)
-    places[coded.is_valid().to_numpy(zero_copy_only=False)] = coded.indices.drop_null()
-    return places, tuple(str(one) for one in coded.dictionary.to_pylist())
+    return _places(coded), tuple(str(one) for one in coded.dictionary.to_pylist())
+
+
+def places(column: pa.ChunkedArray) -> Ints:
+    """Places in the list of different values, -1 for null."""
+    return _places(column.combine_chunks().dictionary_encode())
+
+
+def _places(coded: pa.DictionaryArray) -> Ints:
+    found = np.full(len(coded), -1, dtype=np.int64)
+    found[coded.is_valid().to_numpy(zero_copy_only=False)] = coded.indices.drop_null()
+    return found
 
 
 def floats(column: pa.ChunkedArray) -> Floats:

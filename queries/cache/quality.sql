@@ -17,14 +17,16 @@ group by level, name, evaluator, evaluator_version, data_type
 order by level, name, evaluator, evaluator_version, data_type
 
 -- name: quality_sums
--- params: by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
--- returns: by_value text, across_value text, session key, requests requests, incomplete requests, scored requests, passes score, pass_known requests, values score, value_known requests, weight count, squares count, weightless requests, errors requests, missing requests, not_sampled requests, conflicts requests, scored_incomplete requests, cached_tokens tokens, cached_known requests, exact_one requests
+-- params: by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- returns: by_value text, across_value text, session key, requests requests, incomplete requests, scored requests, passes score, pass_known requests, values score, value_known requests, weight count, squares count, weightless requests, errors requests, missing requests, not_sampled requests, conflicts requests, lost_weight count, lost_known requests, scored_incomplete requests, cached_tokens tokens, cached_known requests, exact_one requests
 -- metrics: pass_rate, score_mean, incomplete_rate, evaluation_coverage, quality_difference
 -- One row per session and pair of groups: additive sums over the logical requests that an
 -- evaluator is meant for. passes and values are weighted sums over scored requests (complete,
 -- with a valid record and a known weight), weight and squares the sums of their weights and of
 -- the squares. weightless requests have a record without a known probability; scored_incomplete
--- ones a score on an incomplete answer, which is in no other sum. session is null for requests
+-- ones a score on an incomplete answer, which is in no other sum. lost_weight is the sum of the
+-- weights of requests that should have a score and have none (missing, evaluator error, conflict,
+-- weightless), lost_known how many of them have a known weight. session is null for requests
 -- without one, unless each of them is to stand alone.
 select by_value, across_value,
        case when session_id is not null then hash(session_id)
@@ -43,13 +45,19 @@ select by_value, across_value,
        count(*) filter (where status = 'missing') as missing,
        count(*) filter (where status = 'not_sampled') as not_sampled,
        count(*) filter (where status = 'conflict') as conflicts,
+       sum(weight) filter (where status in (
+           'missing', 'evaluator_error', 'conflict', 'unknown_probability'
+       )) as lost_weight,
+       count(weight) filter (where status in (
+           'missing', 'evaluator_error', 'conflict', 'unknown_probability'
+       )) as lost_known,
        count(*) filter (where incomplete and has_score) as scored_incomplete,
        (sum(cached_input) filter (where usage_status = 'measured'))::bigint as cached_tokens,
        count(*) filter (where usage_status = 'measured') as cached_known,
        count(*) filter (where exact_one) as exact_one
 from graded_requests(
     $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
-    $sampled, $task_types, $last_of_turn, $start, $end, $idle_edges, $input_edges, $turn_edges,
+    $sampled, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges, $turn_edges,
     $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
     $tolerance, $longest
 )
@@ -67,13 +75,14 @@ group by by_value, across_value, session
 order by by_value, across_value, session
 
 -- name: quality_ranks
--- params: factor varchar, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
--- returns: across_value text, session key, n requests, x ranks, y ranks, xx ranks, yy ranks, xy ranks
+-- params: factor varchar, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- returns: across_value text, session key, n requests, x ranks, y ranks, xx ranks, yy ranks, xy ranks, whole_x ranks, whole_y ranks, whole_xx ranks, whole_yy ranks, whole_xy ranks
 -- metrics: rank_association
 -- One row per stratum and session: sums of the mid-ranks of a factor (cached ratio or idle gap)
 -- and of the score, of their squares and products. Ranks are among the scored requests of the
--- stratum that know the factor; ties share the mean of their ranks.
-with r as (
+-- stratum that know the factor, those of whole_ among all of them; ties share the mean of their
+-- ranks.
+with r as materialized (
     select across_value,
            case when session_id is not null then hash(session_id)
                 when $alone then hash(observation_key, 'alone') end as session,
@@ -83,7 +92,7 @@ with r as (
            case when value is null then passed else value end as grade
     from graded_requests(
         $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
-        $sampled, $task_types, $last_of_turn, $start, $end, $idle_edges, $input_edges,
+        $sampled, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges,
         $turn_edges, $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals,
         $read_to, $late, $tolerance, $longest
     )
@@ -98,23 +107,42 @@ with r as (
       and ($only_template_version is null or template_version = $only_template_version)
       and ($only_input_length is null or input_bin = $only_input_length)
       and ($only_turn_position is null or turn_bin = $only_turn_position)
-), ranked as (
-    select across_value, session,
-           rank() over (partition by across_value order by factor)
-               + (count(*) over (partition by across_value, factor) - 1) / 2 as x,
-           rank() over (partition by across_value order by grade)
-               + (count(*) over (partition by across_value, grade) - 1) / 2 as y
+), known as (
+    select across_value, session, factor, grade
     from r
     where session is not null and factor is not null and grade is not null
+), factors as (
+    select across_value, factor, count(*) as n from known group by across_value, factor
+), grades as (
+    select across_value, grade, count(*) as n from known group by across_value, grade
+), factor_ranks as (
+    select across_value, factor,
+           (sum(n) over (partition by across_value order by factor))::double - (n - 1) / 2 as x,
+           (sum(n) over (order by factor))::double
+               - (sum(n) over (partition by factor) - 1)::double / 2 as whole_x
+    from factors
+), grade_ranks as (
+    select across_value, grade,
+           (sum(n) over (partition by across_value order by grade))::double - (n - 1) / 2 as y,
+           (sum(n) over (order by grade))::double
+               - (sum(n) over (partition by grade) - 1)::double / 2 as whole_y
+    from grades
+), ranked as (
+    select known.across_value, session, x, y, whole_x, whole_y
+    from known
+    join factor_ranks f on f.across_value = known.across_value and f.factor = known.factor
+    join grade_ranks g on g.across_value = known.across_value and g.grade = known.grade
 )
 select across_value, session, count(*) as n, sum(x) as x, sum(y) as y, sum(x * x) as xx,
-       sum(y * y) as yy, sum(x * y) as xy
+       sum(y * y) as yy, sum(x * y) as xy, sum(whole_x) as whole_x, sum(whole_y) as whole_y,
+       sum(whole_x * whole_x) as whole_xx, sum(whole_y * whole_y) as whole_yy,
+       sum(whole_x * whole_y) as whole_xy
 from ranked
 group by across_value, session
 order by across_value, session
 
 -- name: quality_requests
--- params: by_value varchar, across_value varchar, most bigint, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- params: by_value varchar, across_value varchar, most bigint, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
 -- returns: observation_id text, session_id text, start_at s, model text, task_type text, template_version text, arm text, total_input tokens, cached_input tokens, state text, status text, passed score, value score, found requests
 -- metrics: pass_rate
 -- One row per logical request of a group: the newest of those that failed, then those without
@@ -125,7 +153,7 @@ select observation_id, session_id, epoch(start_at) as start_at, model, task_type
        state, status, passed, value, count(*) over () as found
 from graded_requests(
     $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
-    $sampled, $task_types, $last_of_turn, $start, $end, $idle_edges, $input_edges, $turn_edges,
+    $sampled, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges, $turn_edges,
     $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
     $tolerance, $longest
 )
@@ -189,26 +217,34 @@ order by level, name, evaluator, evaluator_version, data_type, session
 -- metrics: repeat_agreement
 -- One row per session: requests that one evaluator and version judged more than once, those
 -- whose verdicts differ, and the first two verdicts of each against each other.
-with verdicts as (
-    select observation_id, trace_id, repeat,
+with records as (
+    select hash(observation_id) as observation,
+           case when trace_id is not null then hash(trace_id) end as trace, repeat, score_id,
            case when data_type = 'BOOLEAN' then value
                 when data_type = 'NUMERIC' then (value >= $pass_at)::bigint
                 when data_type = 'CATEGORICAL' then list_contains($pass_labels, label)::bigint
-                end as passed,
-           row_number() over (
-               partition by observation_id, trace_id order by repeat, score_id
-           ) as n
+                end as passed
     from scores
     where level = 'observation' and deleted_at is null and status = 'ok'
       and scored_at >= $start and scored_at < $end and name = $score and evaluator = $evaluator
       and evaluator_version is not distinct from $evaluator_version and data_type = $data_type
-), units as (
-    select v.observation_id, v.trace_id, count(distinct passed) > 1 as differs,
-           max(passed) filter (where n = 1) as one, max(passed) filter (where n = 2) as two
-    from verdicts v
+), again as (
+    select observation, trace from records
     where passed is not null
-    group by v.observation_id, v.trace_id
+    group by observation, trace
     having count(*) > 1
+), verdicts as (
+    select r.observation, r.trace, passed, row_number() over (
+        partition by r.observation, r.trace order by repeat, score_id
+    ) as n
+    from records r
+    join again a on a.observation = r.observation and a.trace is not distinct from r.trace
+    where passed is not null
+), units as (
+    select observation, trace, min(passed) <> max(passed) as differs,
+           max(passed) filter (where n = 1) as one, max(passed) filter (where n = 2) as two
+    from verdicts
+    group by observation, trace
 )
 select hash(r.session_id) as session, count(*) as units,
        count(*) filter (where differs) as split,
@@ -217,8 +253,8 @@ select hash(r.session_id) as session, count(*) as units,
        count(*) filter (where one = 0 and two = 1) as second_pass,
        count(*) filter (where one = 0 and two = 0) as both_fail
 from units u
-join requests r on r.observation_id = u.observation_id
-               and (u.trace_id is null or u.trace_id = r.trace_id)
+join requests r on hash(r.observation_id) = u.observation
+               and (u.trace is null or u.trace = hash(r.trace_id))
 where r.session_id is not null
 group by session
 order by session
@@ -238,9 +274,9 @@ select hash(r.session_id) as session,
 from grades($score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels, $start) e
 join grades($reference_score, $reference_evaluator, $reference_version, $reference_type,
             $reference_pass_at, $reference_labels, $start) f
-  on f.observation_id = e.observation_id and f.trace_id is not distinct from e.trace_id
-join requests r on r.observation_id = e.observation_id
-               and (e.trace_id is null or e.trace_id = r.trace_id)
+  on f.observation = e.observation and f.trace is not distinct from e.trace
+join requests r on hash(r.observation_id) = e.observation
+               and (e.trace is null or e.trace = hash(r.trace_id))
 where not e.conflicts and not f.conflicts and e.passed <> 0.5 and f.passed <> 0.5
   and r.session_id is not null and r.start_at >= $start and r.start_at < $end
 group by session

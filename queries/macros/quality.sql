@@ -17,17 +17,21 @@ case when value is null then 'unknown'
 create or replace macro logical_requests(from_at, to_at) as table
 select r.*
 from requests r
-where start_at >= from_at and start_at < to_at
-qualify row_number() over (
-    partition by logical_id
-    order by state in ('error', 'cancelled', 'unfinished'), start_at desc, observation_id desc
-) = 1;
+where start_at >= from_at and start_at < to_at and observation_key in (
+    select arg_max(
+        observation_key,
+        (state not in ('error', 'cancelled', 'unfinished'), start_at, observation_id)
+    )
+    from observations
+    where type = 'GENERATION' and not synthetic_root and start_at >= from_at and start_at < to_at
+    group by logical_id
+);
 
 -- One row per logical request with everything it can be grouped by, as text. A group that is
--- not known is 'unknown'. `exposed` and `loaded` tell whether exposure and load are asked for:
--- both read the engines' cells. block_at is the start of its stretch of block_s seconds.
+-- not known is 'unknown'. `turned`, `exposed` and `loaded` tell whether turns, exposure and load
+-- are asked for: they are not looked up otherwise, and unknown. block_at is the start of its stretch of block_s seconds.
 create or replace macro described_requests(
-    from_at, to_at, exposed, loaded, idle_edges, input_edges, turn_edges, load_edges, block_s,
+    from_at, to_at, turned, exposed, loaded, idle_edges, input_edges, turn_edges, load_edges, block_s,
     window_s, fewest, coverage, gap_intervals, read_to, late, tolerance, longest
 ) as table
 with exposures as (
@@ -67,26 +71,34 @@ select r.observation_key, r.observation_id, r.trace_id, r.turn_id, r.session_id,
        case when e.exposure is null then 'unknown' else e.exposure end as exposure,
        ((epoch(r.start_at)::bigint // block_s) * block_s)::varchar as block_at
 from logical_requests(from_at, to_at) r
-left join turns t on t.session_id = r.session_id and t.turn_id = r.turn_id
+left join (
+    select session_id, turn_id, turn_index, idle_gap_s from turns where turned
+) t on t.session_id = r.session_id and t.turn_id = r.turn_id
 left join exposures e on e.observation_key = r.observation_key
 left join loads l on l.engine_id = r.engine_id and l.minute = date_trunc('minute', r.start_at);
 
--- One row per request that has records of one score, evaluator and version of its own:
+-- One row per request that has records of one score, evaluator and version of its own, by the
+-- hashes of its ids (numbers are grouped and joined at a fraction of the cost of texts):
 -- repeats averaged, `conflicts` where one record is there twice with different values.
--- `passed` is null where nothing says which values pass.
+-- `passed` is null where nothing says which values pass. The probability is that of the valid
+-- records, or of the others where none is valid.
 create or replace macro grades(
     score, by_evaluator, by_version, kind, pass_at, pass_labels, from_at
 ) as table
 with records as (
-    select observation_id, trace_id, repeat,
-           count(distinct (status, value, label)) > 1 as conflicts,
+    select hash(observation_id) as observation,
+           case when trace_id is not null then hash(trace_id) end as trace, repeat,
+           min(status) <> max(status) or min(value) is distinct from max(value)
+               or min(label) is distinct from max(label)
+               or count(value) between 1 and count(*) - 1
+               or count(label) between 1 and count(*) - 1 as conflicts,
            any_value(status) as status, any_value(value) as value, any_value(label) as label,
            any_value(inclusion_probability) as inclusion_probability
     from scores
     where level = 'observation' and deleted_at is null and scored_at >= from_at
       and name = score and evaluator = by_evaluator
       and evaluator_version is not distinct from by_version and data_type = kind
-    group by observation_id, trace_id, repeat
+    group by observation, trace, repeat
 ), graded as (
     select records.*, status = 'ok' and not conflicts as ok,
            case when kind = 'BOOLEAN' then value
@@ -94,15 +106,17 @@ with records as (
                 when kind = 'CATEGORICAL' then list_contains(pass_labels, label)::bigint end as passed
     from records
 )
-select observation_id, trace_id,
+select observation, trace,
        count(*) filter (where ok) as oks,
        count(*) filter (where status = 'error' and not conflicts) as errors,
        bool_or(conflicts) as conflicts,
        avg(passed) filter (where ok) as passed,
        avg(value) filter (where ok) as value,
-       min(inclusion_probability) filter (where ok) as inclusion_probability
+       case when count(*) filter (where ok) > 0
+            then min(inclusion_probability) filter (where ok)
+            else min(inclusion_probability) end as inclusion_probability
 from graded
-group by observation_id, trace_id;
+group by observation, trace;
 
 -- The value of one dimension of a request. 'nothing' puts all of them together.
 create or replace macro group_of(
@@ -132,7 +146,7 @@ case dimension
 -- the inclusion probability. by_value and across_value are its groups in two dimensions.
 create or replace macro graded_requests(
     by_dimension, across_dimension, score, by_evaluator, by_version, kind, pass_at, pass_labels,
-    sampled, task_types, last_of_turn,
+    sampled, task_types, last_of_turn, turned,
     from_at, to_at, idle_edges, input_edges, turn_edges, load_edges, block_s,
     window_s, fewest, coverage, gap_intervals, read_to, late, tolerance, longest
 ) as table
@@ -144,7 +158,7 @@ with ends as (
 ), d as (
     select described.*
     from described_requests(
-        from_at, to_at, 'preempt_window' in (by_dimension, across_dimension),
+        from_at, to_at, turned, 'preempt_window' in (by_dimension, across_dimension),
         'load' in (by_dimension, across_dimension), idle_edges, input_edges, turn_edges,
         load_edges, block_s, window_s, fewest, coverage, gap_intervals, read_to, late, tolerance,
         longest
@@ -173,7 +187,7 @@ select d.*,
        ) as across_value
 from d
 left join grades(score, by_evaluator, by_version, kind, pass_at, pass_labels, from_at) g
-  on g.observation_id = d.observation_id and (g.trace_id is null or g.trace_id = d.trace_id)
+  on g.observation = hash(d.observation_id) and (g.trace is null or g.trace = hash(d.trace_id))
 left join ends e on e.turn_id = d.turn_id
 where (task_types is null or list_contains(task_types, d.task_type))
   and (not last_of_turn or e.start_at is null or d.start_at = e.start_at);

@@ -16,7 +16,9 @@ PAGES = {
     "kv_residency": "kv.summary",
     "cached_prefill": "prefill.headline",
     "preemption": "preempt.strip",
+    "quality": "quality.agreement",
     "benchmarks": "bench.plan",
+    "experiments": "experiments.all",
     "request": "request.recent",
     "data_health": "health.sources",
 }

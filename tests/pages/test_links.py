@@ -11,7 +11,10 @@ from tests.pages.conftest import Open
 from tests.pages.homes import T0, Filled, WrittenEngine, window
 from tests.pages.shown import charts, plain, ran, table, text, tiles
 
-PAGES = ("live", "hit_ratio", "cached_prefill", "kv_residency", "preemption", "data_health")
+PAGES = (
+    *("live", "hit_ratio", "cached_prefill", "kv_residency", "preemption", "quality"),
+    "data_health",
+)
 
 
 def models(app: AppTest) -> set[str]:

@@ -92,11 +92,15 @@ def agreement_intervals(
 
 
 def _resampled(counts: Ints, rng: np.random.Generator, resamples: int) -> Floats:
-    """Counts of whole resamples, shape (resamples, 4), a few at a time."""
-    clusters = counts.shape[0]
-    share, step = np.full(clusters, 1 / clusters), max(1, AT_ONCE // clusters)
+    """Counts of whole resamples, shape (resamples, 4), a few at a time.
+
+    Sessions with the same counts are drawn together: how many of each kind a resample
+    holds is multinomial, and kinds are far fewer than sessions.
+    """
+    kinds, of_a_kind = np.unique(counts, axis=0, return_counts=True)
+    clusters, step = counts.shape[0], max(1, AT_ONCE // kinds.shape[0])
     sizes = [min(step, resamples - done) for done in range(0, resamples, step)]
-    drawn = [rng.multinomial(clusters, share, size=size) @ counts for size in sizes]
+    drawn = [rng.multinomial(clusters, of_a_kind / clusters, size=size) @ kinds for size in sizes]
     return np.concatenate(drawn).astype(np.float64)
 
 
