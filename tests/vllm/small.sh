@@ -13,7 +13,8 @@ if ! vllm=$(command -v "$VLLM"); then
     echo "VLLM=$VLLM is no program." >&2
     exit 2
 fi
-python=$(sed -n '1s/^#! *//p' "$vllm")
+python=$(dirname "$(realpath "$vllm")")/python
+[ -x "$python" ] || python=$(sed -n '1s/^#! *//p' "$vllm")
 folder=$PWD/data/vllm
 model=$folder/tiny-model
 if [ ! -e "$model/model.safetensors" ]; then
