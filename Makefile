@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
+export VLLM PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check faults perf calibration lock clean
+.PHONY: help setup run test check faults perf calibration vllm vllm-page lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/.app: requirements.txt
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +46,12 @@ perf: $(VENV)/.dev ## measure ingest and pages; prints ratios, minutes long
 
 calibration: $(VENV)/.dev ## check on simulated sessions that quality intervals hold, half a minute
 	PYTHONPATH=. $(BIN)/python tests/perf/calibration.py
+
+vllm: $(VENV)/.app ## run the small benchmark on a real vLLM; VLLM=/path/to/vllm takes one that is there
+	tests/vllm/small.sh
+
+vllm-page: $(VENV)/.dev ## the same, launched from the page in Chromium
+	tests/vllm/small.sh page
 
 lock: $(VENV)/.dev ## renew requirements.txt and requirements-dev.txt from the .in files
 	$(BIN)/pip install --quiet uv

@@ -3,6 +3,7 @@
 import argparse
 import logging
 import sys
+import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from core.bench.launch import launch, run_here, serve_job
 from core.bench.options import add_plan_options, plan_of_options
 from core.bench.programs import has_xxhash
 from core.bench.report import check_report, judgement_report
-from core.bench.state import Step
+from core.bench.state import RunState, Step, read_state
 from core.config import Settings, load_settings
 from core.domain.bench.check import Known, check
 from core.domain.bench.plan import Plan
@@ -62,15 +63,21 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
         folder = jobs.job(job_id)
         sys.stdout.write(f"{folder}\nto cancel: touch {folder / 'cancel'}\n")
         return DONE
-    state = run_here(plan, token, settings=settings)
+    state = run_here(plan, token, settings=settings, tell=_tell)
     folder = jobs.job(state.job_id)
-    sys.stdout.write(f"{folder}\n{judgement_report(judge_job(folder), state)}")
-    return DONE if state.step is Step.DONE else FAILED
+    judgement = judge_job(folder)
+    sys.stdout.write(f"{folder}\n{judgement_report(judgement, state)}")
+    return DONE if judgement.valid == len(state.runs) else FAILED
+
+
+def _tell(run: RunState) -> None:
+    reason = "" if run.reason is None else f" ({run.reason})"
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {run.run_id}: {run.step}{reason}\n")
 
 
 def _judge(args: argparse.Namespace, _: Settings) -> int:
     judgement = judge_job(args.folder)
-    sys.stdout.write(judgement_report(judgement))
+    sys.stdout.write(judgement_report(judgement, read_state(args.folder)))
     return DONE if judgement.valid == len(judgement.runs) else FAILED
 
 

@@ -32,6 +32,7 @@ from core.domain.bench.plan import Plan, Target
 from core.domain.bench.plan_file import plan_of_text, plan_text
 from core.domain.bench.runs import runs_of
 from core.errors import BenchBusyError, BenchmarkError, BenchPlanError, BenchResultError
+from core.messages import say
 
 RUNNER_DIED = "the runner died"
 NEVER_STARTED = "the runner was never started"
@@ -241,8 +242,7 @@ def _refuse_hopeless(plan: Plan, settings: Settings) -> None:
     known = Known(xxhash_installed=has_xxhash(settings) if asks else None)
     wrong = [one for one in check(plan, known).findings if one.level is Level.ERROR]
     if wrong:
-        named = "; ".join(f"{one.topic} {one.values}" for one in wrong)
-        raise BenchPlanError(f"its check found {named}")
+        raise BenchPlanError(" ".join(say(f"bench_topic.{x.topic}", **x.values) for x in wrong))
 
 
 def targets_of(plan: Plan) -> tuple[str, ...]:

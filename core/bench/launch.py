@@ -13,11 +13,15 @@ from pathlib import Path
 from core.bench.jobs import Jobs
 from core.bench.processes import Mark, mark_of, own_mark
 from core.bench.programs import own_environment
-from core.bench.runner import Runner
-from core.bench.state import JobState
+from core.bench.runner import Runner, Tell
+from core.bench.state import JobState, RunState
 from core.config import Settings
 from core.domain.bench.plan import Plan
 from core.errors import BenchBusyError
+
+
+def _silent(_: RunState) -> None:
+    """Nobody looks on."""
 
 
 def launch(plan: Plan, token: str, *, settings: Settings) -> str:
@@ -25,14 +29,17 @@ def launch(plan: Plan, token: str, *, settings: Settings) -> str:
     return Jobs(settings).launch(plan, token, start=lambda folder: _start(folder, settings))
 
 
-def run_here(plan: Plan, token: str, *, settings: Settings) -> JobState:
-    """Make a job from beginning to end in this process; TERM and INT cancel it."""
+def run_here(plan: Plan, token: str, *, settings: Settings, tell: Tell = _silent) -> JobState:
+    """Make a job from beginning to end in this process; TERM and INT cancel it.
+
+    `tell` is called with every step of every run.
+    """
     jobs = Jobs(settings)
     job_id = jobs.launch(plan, token, start=lambda _: own_mark())
-    return serve_job(job_id, settings)
+    return serve_job(job_id, settings, tell=tell)
 
 
-def serve_job(job_id: str, settings: Settings) -> JobState:
+def serve_job(job_id: str, settings: Settings, *, tell: Tell = _silent) -> JobState:
     """Be the runner of a job that was launched for this process.
 
     Raises
@@ -43,7 +50,7 @@ def serve_job(job_id: str, settings: Settings) -> JobState:
     jobs = Jobs(settings)
     if not jobs.claimed_by_me(job_id):
         raise BenchBusyError(f"job {job_id} has another runner")
-    runner = Runner(jobs.job(job_id), settings)
+    runner = Runner(jobs.job(job_id), settings, tell)
     runner.watch.listen()
     state = runner.run()
     jobs.release(job_id)

@@ -10,6 +10,8 @@ from core.domain.bench.commands import Command
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("PREFIXWATCH_", "LANGFUSE_")
+PATIENCE_S = 60.0
+"""For a Python to start and import one small package."""
 CLIENT_KEY, SERVER_KEY = "OPENAI_API_KEY", "VLLM_API_KEY"
 
 
@@ -53,11 +55,14 @@ def has_xxhash(settings: Settings) -> bool | None:
     words = first.removeprefix("#!").split()
     if not first.startswith("#!") or not words or "python" not in Path(words[0]).name:
         return None
-    looked = subprocess.run(  # noqa: S603 - an argument list, no shell
-        [words[0], "-c", "import xxhash"],
-        env=environment_of(Command([], {}), settings),
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
+    try:
+        looked = subprocess.run(  # noqa: S603 - an argument list, no shell
+            [words[0], "-c", "import xxhash"],
+            env=environment_of(Command([], {}), settings),
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
     return looked.returncode == 0

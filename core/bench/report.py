@@ -1,20 +1,25 @@
 """A plan's check and a job's judgement as plain text for a terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from core.bench.judged import Judgement
-from core.bench.state import JobState
-from core.domain.bench.check import Case, Finding, PlanCheck
+from core.bench.state import JobState, Step
+from core.domain.bench.check import Case, Finding, PlanCheck, Topic
 from core.domain.bench.commands import Command, bench_command, displayed, serve_command
-from core.domain.bench.comparison import Estimate
-from core.domain.bench.judge import Row
+from core.domain.bench.comparison import Basis, Estimate
+from core.domain.bench.expectation import Range
+from core.domain.bench.judge import Row, Value
 from core.domain.bench.panel import Judged, Panel
+from core.domain.bench.panels import expected_hits_of
 from core.domain.bench.plan import Plan, Run, Target
 from core.domain.bench.runs import runs_of
 from core.domain.reading import Reading
+from core.messages import named, say
 
 UNKNOWN = "unknown"
+LAST_LINES = 5
+"""Of what a failed program printed last."""
 PORT = 8000
 """Stands in shown commands for the free port that is chosen at launch."""
 
@@ -25,11 +30,16 @@ def check_report(plan: Plan, found: PlanCheck) -> str:
 
 
 def judgement_report(judgement: Judgement, state: JobState | None = None) -> str:
-    """Each run with the rules it broke, then what each pair says."""
+    """Each run with the rules it broke, the pairs as a table, then what each of them says."""
     lines = [] if state is None else [f"job {state.step}: {state.reason or 'every run was made'}"]
-    lines += [line for one in judgement.runs for line in _run(one)]
+    reasons = {} if state is None else {run.run_id: run.reason for run in state.runs}
+    lines += [line for one in judgement.runs for line in _run(one, reasons.get(one.run.run_id))]
     lines += [f"{judgement.valid} of {len(judgement.runs)} runs are valid"]
-    lines += [line for one in judgement.panels for line in _panel(one)]
+    if state is not None and (left := state.count(Step.NOT_RUN)):
+        lines[-1] += f", {left} were not run"
+    if judgement.panels:
+        lines += ["", *_table([HEADINGS, *map(_figures, judgement.panels)]), ""]
+    lines += [line for one in judgement.panels for line in _said(one)]
     return "\n".join([*lines, ""])
 
 
@@ -59,13 +69,12 @@ def _sizes(found: PlanCheck) -> Iterator[str]:
 
 def _expected(case: Case) -> str:
     tokens = case.input_tokens
-    text = f"{case.requests} requests, {tokens.low:,} to {tokens.high:,} input tokens, "
+    text = f"{case.requests} requests, {_range(tokens)} input tokens, "
     if case.hits is None:
         text += "hit tokens unknown"
     else:
         low, high = case.hits.ratio
-        hits = case.hits.tokens
-        text += f"{hits.low:,} to {hits.high:,} hit tokens ({low:.2%} to {high:.2%})"
+        text += f"{_range(case.hits.tokens)} hit tokens ({low:.2%} to {high:.2%})"
     linear, quadratic = case.ceilings
     return f"{text}, TTFT ceiling {linear:.3f} (linear), {quadratic:.3f} (quadratic)"
 
@@ -75,31 +84,92 @@ def _findings(found: PlanCheck) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> str:
-    values = ", ".join(f"{name} {value}" for name, value in finding.values.items())
-    return f"{finding.level}: {finding.topic.replace('_', ' ')}" + (f" ({values})" * bool(values))
+    words = dict(finding.values)
+    if finding.topic is Topic.INVALID_IF:
+        rules = str(words["rules"]).split(", ")
+        words["rules"] = ", ".join(dict.fromkeys(named("bench_rule.", rule) for rule in rules))
+    return f"{finding.level}: {say(f'bench_topic.{finding.topic}', **words)}"
 
 
-def _run(one: Judged) -> Iterator[str]:
-    yield f"{one.run.run_id}: {one.verdict.verdict}"
+def _run(one: Judged, reason: str | None) -> Iterator[str]:
+    yield f"{one.run.run_id}: {named('bench_verdict.', one.verdict.verdict)}"
     yield from (f"  {_rule(row)}" for row in one.verdict.rows if row.verdict or row.note)
+    if reason is not None:
+        yield f"  {reason}"
+        last = "" if one.evidence.last_output is None else one.evidence.last_output
+        yield from (f"    {line}" for line in last.splitlines()[-LAST_LINES:])
 
 
 def _rule(row: Row) -> str:
-    note = "" if row.note is None else f" [{row.note}]"
-    seen = UNKNOWN if row.seen is None else row.seen
-    return f"{row.rule}: expected {row.expected}, seen {seen}{note}"
+    note = "" if row.note is None else f" [{named('bench_note.', row.note)}]"
+    expected = "" if row.expected is None else f"expected {_value(row.expected)}, seen "
+    return f"{named('bench_rule.', row.rule)}: {expected}{_value(row.seen)}{note}"
 
 
-def _panel(one: Panel) -> Iterator[str]:
-    yield f"{one.pair.name} at concurrency {one.concurrency}: {one.conclusion}"
-    yield (
-        f"  compared {one.compared} of {one.asked}, hits {_reading(one.hits_tokens)} tokens, "
-        f"hit ratio {_reading(one.hit_ratio)}, mean prefill OFF {_reading(one.prefill_off_s)} s, "
-        f"ON {_reading(one.prefill_on_s)} s"
+def _value(value: Value) -> str:
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, Range):
+        return _range(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _range(found: Range) -> str:
+    low, high = f"{found.low:,}", f"{found.high:,}"
+    return low if low == high else f"{low} to {high}"
+
+
+HEADINGS = (
+    "pair",
+    "conc.",
+    "compared",
+    "hit tokens",
+    "expected",
+    "hit ratio",
+    "prefill OFF",
+    "prefill ON",
+    "TTFT OFF",
+    "TTFT ON",
+    "OFF / ON",
+    "ceiling",
+)
+"""TTFT is the median in milliseconds, prefill the engine's mean in seconds."""
+
+
+def _figures(one: Panel) -> tuple[str, ...]:
+    expected = expected_hits_of(one)
+    algorithm = one.pairs[0].on.run.hash_algorithm
+    ratio = one.hit_ratio.value
+    return (
+        one.pair.name if algorithm is None else f"{one.pair.name} {algorithm}",
+        str(one.concurrency),
+        f"{one.compared} of {one.asked}",
+        UNKNOWN if one.hits_tokens.value is None else f"{one.hits_tokens.value:,.0f}",
+        UNKNOWN if expected is None else _range(expected),
+        UNKNOWN if ratio is None else f"{ratio:.2%}",
+        _reading(one.prefill_off_s),
+        _reading(one.prefill_on_s),
+        _short(one.ttft_ms.off),
+        _short(one.ttft_ms.on),
+        _short(one.ttft_ratio),
+        f"{one.ceilings.linear:.3f}",
     )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows as aligned columns: names to the left, figures to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *rest in rows:
+        cells = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
+        yield "  ".join([first.ljust(widths[0]), *cells])
+
+
+def _said(one: Panel) -> Iterator[str]:
+    words = say(f"bench_conclusion.{one.conclusion}")
+    yield f"{one.pair.name} at concurrency {one.concurrency}: {words}"
     yield (
         f"  median TTFT OFF {_estimate(one.ttft_ms.off)} ms, ON {_estimate(one.ttft_ms.on)} ms, "
-        f"OFF / ON {_estimate(one.ttft_ratio)}, ceiling {one.ceilings.linear:.3f}"
+        f"OFF / ON {_estimate(one.ttft_ratio)}"
     )
 
 
@@ -107,11 +177,17 @@ def _reading(reading: Reading) -> str:
     return UNKNOWN if reading.value is None else f"{reading.value:,.4g}"
 
 
+def _short(estimate: Estimate | None) -> str:
+    return UNKNOWN if estimate is None else f"{estimate.value:.4g}"
+
+
 def _estimate(estimate: Estimate | None) -> str:
     if estimate is None:
         return UNKNOWN
-    limits = estimate.interval
-    text = f"{estimate.value:.4g}"
+    value, limits = f"{estimate.value:.4g}", estimate.interval
     if limits is None:
-        return f"{text} (no interval)"
-    return f"{text} ({limits.lower:.4g} to {limits.upper:.4g}, {estimate.basis})"
+        return say("bench.interval_none", value=value)
+    low, high = f"{limits.lower:.4g}", f"{limits.upper:.4g}"
+    if estimate.basis is Basis.WITHIN_RUN:
+        return say("bench.interval_within", value=value, low=low, high=high)
+    return say("bench.interval_runs", value=value, low=low, high=high, n=estimate.runs)

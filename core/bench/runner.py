@@ -8,7 +8,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +19,8 @@ from core.bench.processes import Ended, hold, write_whole
 from core.bench.programs import argument_list, environment_of
 from core.bench.results import WRITTEN, keep_result
 from core.bench.server import ARGUMENTS, Ready, given_server, managed_server, verify_given
-from core.bench.state import JobState, Step, read_state, write_state
-from core.bench.tails import last_lines, masked, scrub, tail
+from core.bench.state import JobState, RunState, Step, read_state, write_state
+from core.bench.tails import last_words, masked, scrub
 from core.bench.watch import CancelledError, Watch
 from core.config import Settings
 from core.domain.bench.commands import bench_command, displayed
@@ -38,11 +38,16 @@ SERVERS_IN_A_ROW = 3
 """After so many servers that did not start one after the other, no more are tried."""
 
 
+Tell = Callable[[RunState], None]
+"""Told of a run at each of its steps."""
+
+
 class Runner:
     """Makes the runs of one job; its state on disk is always as far as the work is."""
 
-    def __init__(self, folder: Path, settings: Settings) -> None:
+    def __init__(self, folder: Path, settings: Settings, tell: Tell) -> None:
         self.folder = folder
+        self._tell = tell
         self.settings = settings
         self.plan = plan_of(folder)
         self.state = read_state(folder)
@@ -95,6 +100,7 @@ class Runner:
     def step(self, run: Run, step: Step, *, reason: str | None = None) -> None:
         """Keep that a run is at its next step."""
         self._keep(self.state.run_moved(run.run_id, step, reason=reason))
+        self._tell(next(one for one in self.state.runs if one.run_id == run.run_id))
 
     def _finish(self) -> None:
         self._keep(self.state.moved(Step.JUDGING))
@@ -268,5 +274,5 @@ class OneRun:
         write_whole(self.folder / name, text.encode())
 
     def _last_words(self) -> str:
-        texts = [tail(self.folder / f"bench.{end}", self.settings) for end in ("stdout", "stderr")]
-        return last_lines("\n".join(texts))
+        files = (self.folder / f"bench.{end}" for end in ("stdout", "stderr"))
+        return last_words(*files, settings=self.settings)

@@ -11,7 +11,7 @@ from pathlib import Path
 from core.bench.endpoint import Endpoint, Reset, Served
 from core.bench.processes import Held, hold, write_json
 from core.bench.programs import argument_list, environment_of
-from core.bench.tails import scrub, tail
+from core.bench.tails import last_words, scrub
 from core.bench.watch import Watch
 from core.config import Settings
 from core.domain.bench.commands import displayed, serve_command
@@ -76,7 +76,7 @@ def managed_server(
             _check(served, run)
             yield Ready(endpoint, served, started_for_run=True, problem=problem)
     except BenchServerError as error:
-        error.last_output = tail(log, settings)
+        error.last_output = last_words(log, settings=settings)
         raise
     finally:
         held.stop()

@@ -9,19 +9,20 @@ BYTES = 32_768
 LINES = 20
 LINE = 400
 MASK = "********"
+_NOISE = re.compile(
+    r"nanobind|^ - (leaked |\.\.\. skipped remainder)|resource_tracker: There appear"
+)
+"""What libraries say of themselves whenever a vLLM program ends, after its own last words."""
+_FRAME = re.compile(
+    r"(\([\w-]+ pid=\d+\) )?(ERROR [\d :-]+\[[^]]*\] )?"
+    r"(  |Traceback \(|The above exception was|During handling of the above)"
+)
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def tail(path: Path, settings: Settings, *, lines: int = LINES) -> str:
     """Last lines of a log; of a progress bar its last state. Empty where there is no file."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(size - BYTES, 0))
-            text = file.read().decode("utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-    return last_lines(masked(text, settings), lines=lines)
+    return last_lines(masked(_end(path), settings), lines=lines)
 
 
 def last_lines(text: str, *, lines: int = LINES) -> str:
@@ -30,9 +31,32 @@ def last_lines(text: str, *, lines: int = LINES) -> str:
     >>> last_lines("0%\r50%\r100%\n\nReady\n", lines=2)
     '100%\nReady'
     """
+    return "\n".join(_said(text)[-lines:])
+
+
+def last_words(*paths: Path, settings: Settings) -> str:
+    """Last lines of failed programs without the frames of tracebacks.
+
+    An engine's own reason stands above the frames of the process that waited for it.
+    """
+    text = "\n".join(masked(_end(path), settings) for path in paths)
+    return "\n".join([line for line in _said(text) if not _FRAME.match(line)][-LINES:])
+
+
+def _end(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - BYTES, 0))
+            return file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _said(text: str) -> list[str]:
     shown = [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
     clean = [_CONTROL.sub("", line).rstrip()[:LINE] for line in shown]
-    return "\n".join([line for line in clean if line][-lines:])
+    return [line for line in clean if line and not _NOISE.search(line)]
 
 
 def masked(text: str, settings: Settings) -> str:

@@ -16,6 +16,15 @@ from pathlib import Path
 WRONG = {}
 ARGUMENTS = sys.argv[1:]
 CACHING = "enable_prefix_caching"
+AT_EXIT = "".join(
+    [
+        "nanobind: leaked 64 types!\n",
+        *(f' - leaked type "triton._C.libtriton.ir.t{n}"\n' for n in range(30)),
+        " - ... skipped remainder\n",
+        "See https://nanobind.readthedocs.io/en/latest/refleaks.html",
+    ]
+)
+"""Said by the CPU build whenever one of its programs ends."""
 
 
 def value(flag, default=None):
@@ -97,7 +106,10 @@ def serve():
         Path(WRONG["child"]).write_text(str(child.pid))
     if WRONG.get("dies_at_start"):
         print("ValueError: To serve at least one request, more KV cache is needed")
-        print("the key is", os.environ.get("VLLM_API_KEY"), flush=True)
+        print("the key is", os.environ.get("VLLM_API_KEY"))
+        print("Traceback (most recent call last):")
+        print('  File "core_client.py", line 7, in wait\n    raise failed\n' * 20, end="")
+        print("RuntimeError: Engine core initialization failed. See root cause above.", flush=True)
         sys.exit(1)
     if WRONG.get("deaf"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -118,6 +130,7 @@ def bench():
         time.sleep(600)
     if WRONG.get("bench_exits"):
         print("ValueError: tokenizer not found", file=sys.stderr)
+        print(AT_EXIT, end="", file=sys.stderr)
         sys.exit(WRONG["bench_exits"])
     random = value("--dataset-name") == "random"
     kind = "--random-" if random else "--prefix-repetition-"

@@ -15,6 +15,7 @@ from core.domain.bench.presets import random_case, repetition_case
 from core.domain.bench.runs import runs_of
 from tests.bench.conftest import Home
 
+STEPS = ["starting server", "benchmarking", "scraping", "done"]
 RECORDED = Path(__file__).resolve().parents[1] / "recordings" / "vllm_bench"
 
 
@@ -37,7 +38,7 @@ def test_a_plan_is_written_and_checked(home: Home, capsys: pytest.CaptureFixture
     shown = capsys.readouterr().err
     assert "vllm serve m --host 127.0.0.1" in shown
     assert "16 requests" in shown
-    assert "no speed verdict" in shown
+    assert "A verdict on speed needs 3" in shown
     plan = plan_of_text(Path("plan.json").read_text())
     assert [(pair.name, plan.concurrency) for pair in plan.pairs] == [("C/D", (2,))]
     assert not (home.settings.data_dir / "bench").exists()
@@ -48,7 +49,7 @@ def test_a_plan_that_cannot_be_is_refused(home: Home, capsys: pytest.CaptureFixt
     asked = ["plan", "--model", "m", "--tokenizer", "t", "--max-model-len", "100"]
     assert main([*asked, "--output", "plan.json"]) == REFUSED
     assert main(["run", "plan.json"]) == REFUSED
-    assert "longer_than_model" in capsys.readouterr().err
+    assert "may not fit a model length of 100" in capsys.readouterr().err
     assert home.jobs.all() == []
 
 
@@ -58,7 +59,8 @@ def test_a_run_is_judged_and_can_be_judged_again(
     """From the plan's file to a verdict for each run, with every figure from the files."""
     Path("plan.json").write_text(plan_text(plan))
     assert main(["run", "plan.json"]) == DONE
-    first = capsys.readouterr().out
+    first, told = capsys.readouterr()
+    assert [line.split(": ")[1] for line in told.splitlines()] == STEPS * 2
     assert "2 of 2 runs are valid" in first
     (state,) = home.jobs.all()
     folder = home.jobs.job(state.job_id)
@@ -79,9 +81,23 @@ def test_a_failed_run_is_judged_failed(
     Path("plan.json").write_text(plan_text(plan))
     assert main(["run", "plan.json"]) == FAILED
     shown = capsys.readouterr().out
-    assert "exit_code: expected 0, seen 3" in shown
+    assert "exit status: expected 0, seen 3" in shown
+    assert "result file: no result file was written" in shown
+    assert "ValueError: tokenizer not found\n" in shown
     assert "0 of 2 runs are valid" in shown
     assert "OFF / ON unknown" in shown
+
+
+def test_one_run_that_failed_among_others_is_no_success(
+    home: Home, two_pairs: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The job goes on to its end, and the exit status says that not every run is valid."""
+    home.goes_wrong(bench_hangs="002-")
+    Path("plan.json").write_text(plan_text(replace(two_pairs, run_limit_s=2.0)))
+    assert main(["run", "plan.json"]) == FAILED
+    shown = capsys.readouterr().out
+    assert "job done: 1 of 4 runs failed" in shown
+    assert "3 of 4 runs are valid" in shown
 
 
 def test_recorded_results_are_imported_and_judged(
@@ -98,6 +114,28 @@ def test_recorded_results_are_imported_and_judged(
     increase = runs["D"].increase()
     assert increase is not None
     assert increase.hits_tokens == 29 * 2048
+
+
+def test_a_real_run_of_the_small_preset_is_exact_to_the_block(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All twelve runs on vLLM 0.32 are valid; hits are those of the plan, and no speed is told."""
+    assert main(["import", str(RECORDED / "small-0.32.0")]) == DONE
+    shown = capsys.readouterr().out
+    assert "12 of 12 runs are valid" in shown
+    assert "expected" not in shown.partition("12 of 12")[0]
+    (state,) = home.jobs.all()
+    found = judged(home.jobs.job(state.job_id))
+    each = {"D": 15 * 2048, "F": 15 * 1984}
+    for one in found.runs:
+        seen, result = one.evidence.increase(), one.evidence.result
+        assert seen is not None
+        assert result is not None
+        assert seen.hits_tokens == seen.cached_tokens == each.get(one.run.case, 0)
+        assert seen.prompt_tokens == result.total_input_tokens
+        assert seen.queries_tokens == (seen.prompt_tokens if one.run.caching else 0)
+    hits, overhead = "hits_no_speed_verdict", "overhead_no_speed_verdict"
+    assert [panel.conclusion for panel in found.panels] == [overhead] * 2 + [hits] * 4
 
 
 def test_runs_without_a_result_were_not_run(home: Home, recorded: Plan) -> None:

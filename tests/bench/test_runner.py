@@ -26,7 +26,7 @@ def made(home: Home, plan: Plan) -> tuple[JobState, list[Path]]:
 def off_run(home: Home, plan: Plan) -> tuple[RunState, Path]:
     """Only the first OFF run of a plan."""
     job = home.jobs.job(home.jobs.launch(plan, "one wish", start=lambda _: own_mark()))
-    runner = Runner(job, home.settings)
+    runner = Runner(job, home.settings, lambda _: None)
     run = next(run for run in runs_of(plan) if not run.caching)
     runner._one(run)
     (state,) = [state for state in runner.state.runs if state.run_id == run.run_id]
@@ -104,12 +104,23 @@ def test_what_fails_is_failed_with_its_reason(
 
 
 def test_a_failed_start_shows_the_last_lines_of_the_log(home: Home, plan: Plan) -> None:
-    """The reason a server printed is kept beside the failure, without the key it printed too."""
+    """The reason of a failed start is kept, whatever other processes traced, and without a key."""
     home.goes_wrong(dies_at_start=True)
     _, folder = off_run(home, plan)
     words = str(seen_in(folder).last_output)
     assert "more KV cache is needed" in words
     assert "the key is ********" in words
+    assert words.endswith("See root cause above.")
+    assert "File" not in words
+
+
+def test_the_last_words_of_a_benchmark_are_its_own(home: Home, plan: Plan) -> None:
+    """What libraries print whenever a vLLM program ends does not push the reason out of sight."""
+    home.goes_wrong(bench_exits=1)
+    _, folder = off_run(home, plan)
+    words = str(seen_in(folder).last_output)
+    assert words.endswith("ValueError: tokenizer not found")
+    assert "leaked" not in words
 
 
 def test_the_third_server_in_a_row_that_fails_is_the_last(home: Home, two_pairs: Plan) -> None:

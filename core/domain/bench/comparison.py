@@ -10,7 +10,7 @@ from math import ceil, exp, isfinite, log
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from core.domain.records import Floats
 from core.domain.statistics.sums import Interval
@@ -154,7 +154,8 @@ def over_runs(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Est
     n, mean = len(logs), sum(logs) / len(logs)
     if n == 1:
         return Estimate(values[0], None, None, 1)
-    half = float(t.ppf((1 + confidence) / 2, n - 1)) * float(np.std(logs, ddof=1)) / n**0.5
+    quantile = float(stdtrit(n - 1, (1 + confidence) / 2))
+    half = quantile * float(np.std(logs, ddof=1)) / n**0.5
     return Estimate(exp(mean), Interval(exp(mean - half), exp(mean + half)), Basis.RUNS, n)
 
 

@@ -110,6 +110,6 @@ def small(model: str, tokenizer: str, *, weights: str | None = None) -> Plan:
         serve=Serve(_CPU_ARGUMENTS, _CPU_ENVIRONMENT, max_model_len=8192),
         bench_environment=_SMALL_ENVIRONMENT,
         template_tokens=8,
-        run_limit_s=600.0,
-        start_limit_s=300.0,
+        run_limit_s=1800.0,
+        start_limit_s=900.0,
     )
