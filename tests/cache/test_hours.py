@@ -24,6 +24,8 @@ COUNTERS = (
     "time_to_first_token_seconds_count",
     "request_num_preemptions_count",
     "request_num_preemptions_sum",
+    "request_queue_time_seconds_count",
+    "request_queue_time_seconds_sum",
     "kv_block_idle_before_evict_seconds_count",
     "kv_block_idle_before_evict_seconds_sum",
 )
