@@ -50,6 +50,7 @@ def waiting() -> list[dict[str, Any]]:
     return [
         row
         for batch in runtime.running().inbox.waiting()
+        if (batch / "levers.parquet").exists()
         for row in pq.read_table(batch / "levers.parquet").to_pylist()
     ]
 
