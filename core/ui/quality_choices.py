@@ -13,7 +13,7 @@ from core.messages import say
 from core.report.words import dimension_words, group_words, series_words
 from core.ui.choices import choice, narrowed
 from core.ui.frame import info, side_by_side, time_axis, window_length
-from core.views.quality import Answer, QualityView, Question, chosen_series
+from core.views.quality import Answer, QualityView, Question, chosen_series, confounders
 from core.views.quality_rows import group_values
 from core.views.quality_sums import Bins, Series, block_s
 
@@ -91,7 +91,7 @@ def quality_bar(view: QualityView) -> Answer | None:
         choice(
             "across",
             say("quality.across"),
-            [one.value for one in CONFOUNDERS],
+            [one.value for one in confounders(asked().by)],
             words=dimension_words,
             help_text=say("quality.across_help"),
         )

@@ -28,7 +28,6 @@ from core.ui.choices import choice, narrowed
 from core.ui.frame import chart, grid, heading, info
 from core.ui.request import lines
 from core.ui.scope_bar import current_scope
-from core.ui.style import escaped
 from core.ui.tables import Cell, Column, table
 from core.views.review import USUAL_COMPARE, USUAL_RANGE, ReviewQuestion, ReviewView
 
@@ -168,10 +167,7 @@ def _table(block: Table) -> None:
 
 def _intervals(block: Intervals) -> None:
     lines([block.title])
-    shown = [
-        Dot(escaped(one.name), one.value, one.low, one.high, escaped(one.note), one.faint)
-        for one in block.dots
-    ]
+    shown = [Dot(one.name, one.value, one.low, one.high, one.note, one.faint) for one in block.dots]
     tick_format = f"{'+' if block.signed else ''}{'.1%' if block.ratio else '.2f'}"
     chart(f"review_{block.key}", _figure(block, shown, tick_format))
 

@@ -7,7 +7,7 @@ from core.cache.store import Store
 from core.catalogue import kind_of
 from core.config import EvaluatorSettings
 from core.domain.observed import Observed, above_zero, below_zero
-from core.domain.quality import Dimension, Estimand, SessionSums
+from core.domain.quality import CONFOUNDERS, Dimension, Estimand, SessionSums
 from core.domain.scope import Scope
 from core.domain.statistics.missing import Bounds
 from core.domain.windows import WINDOW_S
@@ -148,9 +148,19 @@ def possible_estimand(series: Series, wanted: Estimand) -> Estimand:
     return Estimand.CONTENT if wanted is Estimand.MEAN and not series.rated else wanted
 
 
+def confounders(by: Dimension) -> tuple[Dimension, ...]:
+    """What a table of one dimension may be standardised over, the usual one first.
+
+    >>> confounders(Dimension.TASK_TYPE)[0].value
+    'model'
+    """
+    return tuple(one for one in CONFOUNDERS if one is not by)
+
+
 def asked_of(question: Question, series: Series) -> Asked:
     """The question to the cache: a table is not standardised over its own dimension."""
-    across = Dimension.NOTHING if question.across is question.by else question.across
+    others = confounders(question.by)
+    across = question.across if question.across in others else others[0]
     return Asked(series, question.by, across, question.only, window_s=question.window_s)
 
 

@@ -16,7 +16,7 @@ PAGES = {
     "kv_residency": "kv.summary",
     "cached_prefill": "prefill.headline",
     "preemption": "preempt.strip",
-    "quality": "quality.agreement",
+    "quality": "quality.coarse",
     "benchmarks": "bench.plan",
     "experiments": "experiments.all",
     "review": "review.limits",
@@ -100,7 +100,8 @@ class Visit:
         return self.box(label).locator("input")
 
     def choose(self, label: str, option: str) -> None:
-        """Pick an option of a select box."""
+        """Pick an option of a select box; one that scrolls into view closes its list again."""
+        self.value(label).scroll_into_view_if_needed()
         self.value(label).click()
         self.page.get_by_role("option", name=option, exact=True).click()
 

@@ -25,7 +25,7 @@ def test_a_click_on_a_dot_lists_its_requests(
     seen.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     seen.page.wait_for_url("**cell=*")
     cell = seen.query["cell"]
-    listed = seen.table(say("col.verdict"))
+    listed = seen.table(say("col.observation"))
     expect(listed.locator("tbody tr").first).to_contain_text(cell)
     expect(seen.value(say("quality.cell"))).to_have_value(cell)
     seen.page.reload()

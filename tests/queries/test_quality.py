@@ -282,7 +282,7 @@ def test_q_values_explore_the_strata(cache: Written) -> None:
     for one in strata:
         assert one.difference.interval.lower < 0 < one.difference.interval.upper
         assert 0.05 < one.q <= 1
-    cached = cache.answer(across=Dimension.CACHED_RATIO).contrast.strata
+    cached = cache.answer(across=Dimension.MODEL).contrast.strata
     (one,) = cached
     assert one.difference.interval.upper < 0
     assert one.q < 0.05
