@@ -158,12 +158,17 @@ CUT = """() => [...document.querySelectorAll('.pw-tile .v, .pw-tile .n, .pw-tile
     .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"""
 
 
+WITHOUT_ENGINES = ("quality", "experiments", "benchmarks")
+"""Pages that list no engine; hostile names of what they do list have tests of their own."""
+
+
 def test_hostile_labels_are_only_text(served: StartedApp, visit: NewVisit) -> None:
     """Labels that hold markup are shown letter by letter on every page, and nothing of it runs."""
     seen = visit(served)
     for path in PAGES:
         seen.open(path, **WRITTEN)
-        expect(seen.page.locator(".pw-table").get_by_text(HOSTILE).first).to_be_visible()
+        if path not in WITHOUT_ENGINES:
+            expect(seen.page.locator(".pw-table").get_by_text(HOSTILE).first).to_be_visible()
         seen.value(say("scope.pod")).click()
         expect(seen.page.get_by_role("option", name=HOSTILE, exact=True)).to_be_visible()
         seen.page.keyboard.press("Escape")
