@@ -1146,6 +1146,7 @@ TEXTS: dict[str, str] = {
     "quality.no_version": "(no version)",
     "quality.kind": "This score is a {kind}: it says {measures}. It is not {other}.",
     "quality.kind_declared": "This score is a {kind}, declared as: {measures} It is not {other}.",
+    "quality.crossed": "Crossed with {across}",
     "quality.strata": "Scores by {by}",
     "quality.flags": "{group}: {flags}.",
     "quality.all": "All requests",

@@ -117,7 +117,18 @@ LABELS = ("cluster", "namespace", "model", "pod", "engine")
 URL_NAMES = (*LABELS, "arm", "range", "from", "to", "compare")
 PAGE_NAMES = (
     *("id", "score", "estimand", "by", "across", "new", "base"),
-    *("task", "template", "input", "turn", "experiment", "cell", "job", "series"),
+    *(
+        "task",
+        "template",
+        "input",
+        "turn",
+        "load",
+        "crossed",
+        "experiment",
+        "cell",
+        "job",
+        "series",
+    ),
     *("period", "against"),
 )
 """URL parameters of single pages: no part of the scope, kept when the scope changes."""

@@ -7,7 +7,7 @@ import streamlit as st
 from core.messages import say
 from core.ui.style import plain
 
-ANY = ""
+ANY, ON = "", "1"
 
 
 def choice(
@@ -62,6 +62,21 @@ def narrowed(
 
     found = choice(name, label, [ANY, *options], words=said)
     return None if found in (None, ANY) else found
+
+
+def switch(name: str, label: str) -> bool:
+    """A switch bound to one URL parameter; off without it."""
+    key = f"switch_{name}"
+    st.session_state[key] = st.query_params.get(name) == ON
+    st.toggle(label, key=key, on_change=_switched, args=(name,))
+    return bool(st.session_state[key])
+
+
+def _switched(name: str) -> None:
+    if st.session_state[f"switch_{name}"]:
+        st.query_params[name] = ON
+    else:
+        st.query_params.pop(name, None)
 
 
 def _chosen(name: str, usual: str, forgets: Sequence[str]) -> None:

@@ -15,14 +15,15 @@ from core.domain.reading import Reading, Reason
 from core.domain.statistics.proportion import Estimate
 from core.messages import say
 from core.report.words import dimension_phrase, dimension_words, group_words
-from core.ui.choices import narrowed
+from core.ui.choices import narrowed, switch
 from core.ui.frame import chart, grid, heading
-from core.ui.quality_choices import time_words
+from core.ui.frame import view as look
+from core.ui.quality_choices import asked, time_words
 from core.ui.quality_coverage import coverage_panel
 from core.ui.request import lines
 from core.ui.tables import Cell, Column, ranged, share_cell, table
-from core.views.quality import Answer, QualityView
-from core.views.quality_rows import QualityRow
+from core.views.quality import Answer, QualityView, crossed
+from core.views.quality_rows import CrossedRow, QualityRow
 from core.views.quality_sums import Series
 
 CELL, STRATA = "cell", "quality_strata"
@@ -57,6 +58,7 @@ def strata_panel(view: QualityView, answer: Answer) -> None:
     with right:
         _table(view, answer)
     lines([*_flagged(view, answer), *_notes(answer)])
+    crossed_panel(view, answer)
     coverage_panel(answer)
 
 
@@ -109,15 +111,36 @@ def _estimate_words(answer: Answer, found: Estimate) -> str:
 
 
 def _table(view: QualityView, answer: Answer) -> None:
-    gradable = answer.asked.series.gradable
-    columns = [
+    rows = [_cells(view, answer, row) for row in (*answer.rows, answer.total)]
+    table("quality", _columns(answer), rows)
+
+
+def _columns(answer: Answer) -> list[Column]:
+    main = "pass_rate" if answer.asked.series.gradable else "mean"
+    return [
         Column(dimension_words(answer.asked.by)),
-        *(_number(say(f"col.{name}")) for name in ("pass_rate" if gradable else "mean", *COUNTS)),
+        *(_number(say(f"col.{name}")) for name in (main, *COUNTS)),
         *(_number(say(f"col.{name}")) for name in _extra(answer)),
         _number(say("col.worth")),
     ]
-    rows = [_cells(view, answer, row) for row in (*answer.rows, answer.total)]
-    table("quality", columns, rows)
+
+
+def crossed_panel(view: QualityView, answer: Answer) -> None:
+    """The same columns for every group within every stratum; read when it is asked for."""
+    across = answer.asked.across
+    if not switch("crossed", say("quality.crossed", across=dimension_phrase(across))):
+        return
+    columns = [Column(dimension_words(across)), *_columns(answer)]
+    found: tuple[CrossedRow, ...] = look(crossed, asked())
+    rows = [
+        [stratum_words(view, across, one.stratum), *_cells(view, answer, one.row)] for one in found
+    ]
+    table("quality_crossed", columns, rows, empty=say("quality.no_requests"))
+
+
+def stratum_words(view: QualityView, across: Dimension, value: str) -> str:
+    """Name of a stratum."""
+    return time_words(view, value) if across is Dimension.TIME else group_words(across, value)
 
 
 COUNTS = ("incomplete", "requests", "sessions", "evaluated", "missing", "error_share")

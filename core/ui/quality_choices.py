@@ -32,6 +32,7 @@ FILTERS = {
     "template": Dimension.TEMPLATE_VERSION,
     "input": Dimension.INPUT_LENGTH,
     "turn": Dimension.TURN_POSITION,
+    "load": Dimension.LOAD,
 }
 """URL parameters that narrow the requests, with the dimension of each."""
 
@@ -112,7 +113,7 @@ def _filters(view: QualityView) -> None:
         Dimension.TEMPLATE_VERSION: view.template_versions,
     }
     for column, (name, dimension) in zip(
-        side_by_side("quality_filters", 1, 1, 1, 1), FILTERS.items(), strict=True
+        side_by_side("quality_filters", 1, 1, 1, 1, 1), FILTERS.items(), strict=True
     ):
         options = group_values(dimension, Bins(), seen.get(dimension, ()))
         with column:

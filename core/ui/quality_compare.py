@@ -10,11 +10,10 @@ from core.domain.reading import Reading, Reason
 from core.domain.statistics.association import Association
 from core.domain.statistics.sums import Interval
 from core.messages import say
-from core.report.words import dimension_phrase, group_words
+from core.report.words import dimension_phrase
 from core.ui.choices import choice
 from core.ui.frame import chart, grid, heading, side_by_side
-from core.ui.quality import row_words
-from core.ui.quality_choices import time_words
+from core.ui.quality import row_words, stratum_words
 from core.ui.request import lines
 from core.ui.tables import Cell, Column, table
 from core.views.quality import Answer, QualityView
@@ -65,7 +64,7 @@ def _contrast_figure(view: QualityView, answer: Answer, found: Contrast) -> Any:
         ),
         *(
             _difference_dot(
-                stratum_words(view, answer, found, one.value),
+                stratum_words(view, found.across, one.value),
                 one.difference.delta,
                 one.difference.interval,
                 ratio,
@@ -94,13 +93,6 @@ def _difference_dot(
     scale = PP if ratio else 1.0
     low, high = (None, None) if interval is None else (end * scale for end in interval)
     return Dot(name, delta * scale, low, high, fmt.points(delta, interval, ratio=ratio))
-
-
-def stratum_words(view: QualityView, answer: Answer, found: Contrast, value: str) -> str:
-    """Name of a stratum of the standardisation."""
-    if found.across is Dimension.TIME:
-        return time_words(view, value)
-    return group_words(found.across, value, answer.asked.bins)
 
 
 def _contrast_table(view: QualityView, answer: Answer, found: Contrast) -> None:
@@ -134,7 +126,7 @@ def _contrast_table(view: QualityView, answer: Answer, found: Contrast) -> None:
         [say("contrast.mantel_haenszel"), cell(mh.delta, mh.interval()), new, base, none],
         *(
             [
-                stratum_words(view, answer, found, one.value),
+                stratum_words(view, found.across, one.value),
                 cell(one.difference.delta, one.difference.interval),
                 one.new_records,
                 one.base_records,

@@ -16,7 +16,7 @@ from core.views.coarse_scores import CoarseScore, coarse_scores
 from core.views.fleet import Fleet, load_fleet
 from core.views.quality_association import Factor, FactorAssociation, factor_association
 from core.views.quality_contrast import Contrast, contrast, usual_pair
-from core.views.quality_rows import QualityRow, quality_rows
+from core.views.quality_rows import CrossedRow, QualityRow, crossed_rows, quality_rows
 from core.views.quality_sums import (
     Asked,
     Series,
@@ -181,13 +181,35 @@ def cell_requests(
     return CellRequests(rows[0].found if rows else 0, tuple(listed))
 
 
-def _answer(store: Store, fleet: Fleet, question: Question, series: Series) -> Answer:
-    asked, estimand = asked_of(question, series), possible_estimand(series, question.estimand)
+def crossed(store: Store, scope: Scope, now: float, question: Question) -> tuple[CrossedRow, ...]:
+    """The table crossed with the dimension it is standardised over."""
+    fleet = load_fleet(store, scope, now)
+    every = score_series(store, fleet.window, question.evaluators)
+    series = chosen_series([s for s in every if s.level == "observation"], question.series)
+    if series is None:
+        return ()
+    asked, sums = _sums(store, fleet, question, series)
+    return crossed_rows(sums, asked, possible_estimand(series, question.estimand))
+
+
+def _sums(
+    store: Store, fleet: Fleet, question: Question, series: Series
+) -> tuple[Asked, SessionSums]:
+    """Sums of what is asked; where no request has a session, each stands alone."""
+    asked = asked_of(question, series)
     sums = session_sums(store, fleet, asked)
     tally = sums.tally(sums.everything)
     if tally.sessionless == tally.requests:
         asked = replace(asked, alone=True)
         sums = session_sums(store, fleet, asked)
+    return asked, sums
+
+
+def _answer(store: Store, fleet: Fleet, question: Question, series: Series) -> Answer:
+    (asked, sums), estimand = (
+        _sums(store, fleet, question, series),
+        possible_estimand(series, question.estimand),
+    )
     rows, total = quality_rows(sums, asked, estimand)
     found = _contrasts(question, asked, estimand, sums, rows)
     factor = Factor.IDLE_GAP if question.by is Dimension.IDLE_GAP else Factor.CACHED_RATIO

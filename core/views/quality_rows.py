@@ -54,6 +54,26 @@ def quality_row(
     )
 
 
+@dataclass(frozen=True)
+class CrossedRow:
+    """One group of the table within one stratum of the other dimension."""
+
+    stratum: str
+    row: QualityRow
+
+
+def crossed_rows(sums: SessionSums, asked: Asked, estimand: Estimand) -> tuple[CrossedRow, ...]:
+    """Every pair of groups that has a request, by stratum and then by group."""
+    strata = group_values(asked.across, asked.bins, sums.across_names)
+    values = group_values(asked.by, asked.bins, sums.by_names)
+    return tuple(
+        CrossedRow(stratum, quality_row(sums, asked, estimand, value, rows))
+        for stratum in strata
+        for value in values
+        if (rows := sums.group(by=value, across=stratum)).any()
+    )
+
+
 def group_values(by: Dimension, bins: Bins, seen: Sequence[str]) -> tuple[str, ...]:
     """Groups of a dimension in order: all that are fixed beforehand, else those that were seen.
 

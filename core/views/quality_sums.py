@@ -96,6 +96,7 @@ ONLY = {
     Dimension.TEMPLATE_VERSION: "only_template_version",
     Dimension.INPUT_LENGTH: "only_input_length",
     Dimension.TURN_POSITION: "only_turn_position",
+    Dimension.LOAD: "only_load",
 }
 """Dimensions a page can be narrowed to beside the scope, with the parameter of each."""
 

@@ -17,7 +17,7 @@ group by level, name, evaluator, evaluator_version, data_type
 order by level, name, evaluator, evaluator_version, data_type
 
 -- name: quality_sums
--- params: by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- params: by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
 -- returns: by_value text, across_value text, session key, requests requests, incomplete requests, scored requests, passes score, pass_known requests, values score, value_known requests, weight count, squares count, weightless requests, errors requests, missing requests, not_sampled requests, conflicts requests, lost_weight count, lost_known requests, scored_incomplete requests, cached_tokens tokens, cached_known requests, exact_one requests
 -- metrics: pass_rate, score_mean, incomplete_rate, evaluation_coverage, quality_difference
 -- One row per session and pair of groups: additive sums over the logical requests that an
@@ -59,7 +59,7 @@ from graded_requests(
     $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
     $sampled, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges, $turn_edges,
     $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
-    $tolerance, $longest
+    $tolerance, $longest, $only_load is not null
 )
 where ($cluster is null or cluster = $cluster)
   and ($namespace is null or namespace = $namespace)
@@ -71,11 +71,12 @@ where ($cluster is null or cluster = $cluster)
   and ($only_template_version is null or template_version = $only_template_version)
   and ($only_input_length is null or input_bin = $only_input_length)
   and ($only_turn_position is null or turn_bin = $only_turn_position)
+  and ($only_load is null or load_bin = $only_load)
 group by by_value, across_value, session
 order by by_value, across_value, session
 
 -- name: quality_ranks
--- params: factor varchar, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- params: factor varchar, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
 -- returns: across_value text, session key, n requests, x ranks, y ranks, xx ranks, yy ranks, xy ranks, whole_x ranks, whole_y ranks, whole_xx ranks, whole_yy ranks, whole_xy ranks
 -- metrics: rank_association
 -- One row per stratum and session: sums of the mid-ranks of a factor (cached ratio or idle gap)
@@ -94,7 +95,7 @@ with r as materialized (
         $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
         $sampled, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges,
         $turn_edges, $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals,
-        $read_to, $late, $tolerance, $longest
+        $read_to, $late, $tolerance, $longest, $only_load is not null
     )
     where status = 'ok'
       and ($cluster is null or cluster = $cluster)
@@ -107,6 +108,7 @@ with r as materialized (
       and ($only_template_version is null or template_version = $only_template_version)
       and ($only_input_length is null or input_bin = $only_input_length)
       and ($only_turn_position is null or turn_bin = $only_turn_position)
+  and ($only_load is null or load_bin = $only_load)
 ), known as (
     select across_value, session, factor, grade
     from r
@@ -142,7 +144,7 @@ group by across_value, session
 order by across_value, session
 
 -- name: quality_requests
--- params: by_value varchar, across_value varchar, most bigint, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- params: by_value varchar, across_value varchar, most bigint, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
 -- returns: observation_id text, session_id text, start_at s, model text, task_type text, template_version text, arm text, total_input tokens, cached_input tokens, state text, status text, passed score, value score, found requests
 -- metrics: pass_rate
 -- One row per logical request of a group: the newest of those that failed, then those without
@@ -155,7 +157,7 @@ from graded_requests(
     $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
     $sampled, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges, $turn_edges,
     $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
-    $tolerance, $longest
+    $tolerance, $longest, $only_load is not null
 )
 where ($by_value is null or by_value = $by_value)
   and ($across_value is null or across_value = $across_value)
@@ -169,6 +171,7 @@ where ($by_value is null or by_value = $by_value)
   and ($only_template_version is null or template_version = $only_template_version)
   and ($only_input_length is null or input_bin = $only_input_length)
   and ($only_turn_position is null or turn_bin = $only_turn_position)
+  and ($only_load is null or load_bin = $only_load)
 order by passed, start_at desc, observation_id
 limit $most
 

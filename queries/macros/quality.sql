@@ -143,12 +143,13 @@ case dimension
 -- incomplete before anything else; 'ok' with a valid record; 'conflict' where a record is there
 -- twice with different values; 'unknown_probability' where the evaluator samples and the record
 -- does not say how likely it was; 'not_sampled' or 'missing' without a record. weight is one over
--- the inclusion probability. by_value and across_value are its groups in two dimensions.
+-- the inclusion probability. by_value and across_value are its groups in two dimensions; the
+-- load is known where it is one of them, or where by_load asks for it.
 create or replace macro graded_requests(
     by_dimension, across_dimension, score, by_evaluator, by_version, kind, pass_at, pass_labels,
     sampled, task_types, last_of_turn, turned,
     from_at, to_at, idle_edges, input_edges, turn_edges, load_edges, block_s,
-    window_s, fewest, coverage, gap_intervals, read_to, late, tolerance, longest
+    window_s, fewest, coverage, gap_intervals, read_to, late, tolerance, longest, by_load
 ) as table
 with ends as (
     select turn_id, max(start_at) as start_at
@@ -159,7 +160,7 @@ with ends as (
     select described.*
     from described_requests(
         from_at, to_at, turned, 'preempt_window' in (by_dimension, across_dimension),
-        'load' in (by_dimension, across_dimension), idle_edges, input_edges, turn_edges,
+        by_load or 'load' in (by_dimension, across_dimension), idle_edges, input_edges, turn_edges,
         load_edges, block_s, window_s, fewest, coverage, gap_intervals, read_to, late, tolerance,
         longest
     ) described

@@ -11,7 +11,7 @@ from core.domain.quality import Dimension, Estimand
 from core.domain.statistics.group import Undefined
 from core.domain.statistics.sums import ClusterSums, of_records
 from core.views.fleet import load_fleet
-from core.views.quality import Question, ScoredRequest, asked_of, cell_requests
+from core.views.quality import Question, ScoredRequest, asked_of, cell_requests, crossed
 from core.views.quality_sums import session_sums
 from tests.pages.written_requests import score
 from tests.queries.written_quality import (
@@ -334,3 +334,23 @@ def by_session(sums: ClusterSums) -> list[tuple[float, ...]]:
     """Sums in an order that does not depend on the sessions' names."""
     columns = zip(sums.n.tolist(), sums.w.tolist(), sums.s.tolist(), sums.y.tolist(), strict=True)
     return [value for row in sorted(columns) for value in row]  # type: ignore[misc]
+
+
+def test_every_pair_of_groups_has_a_row(cache: Written) -> None:
+    """Crossed with the strata, requests and passes add up to the table's own."""
+    cache.scored(*reversal())
+    answer = cache.answer()
+    found = crossed(cache.store, SCOPE, float(END), Question(evaluators=(KEYWORD,)))
+    assert {one.stratum for one in found} == {"easy", "hard"}
+    for row in answer.rows:
+        parts = [one.row.tally for one in found if one.row.value == row.value]
+        assert sum(part.requests for part in parts) == row.tally.requests
+        assert sum(part.counts.ok for part in parts) == row.tally.counts.ok
+
+
+def test_a_load_that_is_not_known_is_a_group_of_its_own(cache: Written) -> None:
+    """Narrowed to requests without a known load all are there; to any load none."""
+    cache.scored(*reversal())
+    everything = cache.total().tally.requests
+    assert cache.total(only=((Dimension.LOAD, "unknown"),)).tally.requests == everything
+    assert cache.total(only=((Dimension.LOAD, "0"),)).tally.requests == 0

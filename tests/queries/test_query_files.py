@@ -69,7 +69,7 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     **dict.fromkeys(
         (
             *("only_task_type", "only_template_version"),
-            *("only_input_length", "only_turn_position"),
+            *("only_input_length", "only_turn_position", "only_load"),
         )
     ),
     **dict.fromkeys(
