@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 from core.bench import made_again
-from core.bench.jobs import plan_of
+from core.bench.jobs import MAKING, plan_of
 from core.bench.processes import hold, write_json
-from core.bench.programs import environment_of, interpreter
+from core.bench.programs import CLIENT_KEY, SERVER_KEY, environment_of, interpreter
 from core.config import Settings
 from core.domain.bench.commands import Command, prompt_arguments
 from core.domain.bench.plan import Plan, Run, Target
@@ -62,7 +62,7 @@ def make_prompts(folder: Path, settings: Settings, *, pause: Callable[[], None])
     """
     plan = plan_of(folder)
     asked = tuple(dict.fromkeys(_asked(plan, run) for run in runs_of(plan)))
-    made = _made(asked, plan, folder / "prompts", settings, pause)
+    made = _made(asked, plan, folder / MAKING, settings, pause)
     write_json(folder / FILE, [Kept(*both) for both in zip(asked, made, strict=True)])
 
 
@@ -144,6 +144,8 @@ def _run(
     script = str(Path(made_again.__file__).resolve())
     files = [str((folder / name).resolve()) for name in ("asked.json", "made.json")]
     environment = environment_of(Command([], dict(plan.bench_environment)), settings)
+    for key in (CLIENT_KEY, SERVER_KEY):
+        environment.pop(key, None)
     # Modules beside the script are none that vLLM means by such names.
     environment["PYTHONSAFEPATH"] = "1"
     held = hold([python, script, *files], folder, name="made", environment=environment)

@@ -1,6 +1,8 @@
 """Prompts made again beside a fake vLLM: numbers or a reason, and no text."""
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from core.bench import prompts
 from core.bench.__main__ import DONE, REFUSED, main
 from core.bench.judged import judged
-from core.bench.launch import run_here
+from core.bench.launch import launch, run_here
 from core.bench.made_again import aligned, leading, numbers_of
 from core.bench.prompts import make_prompts, prompts_of
 from core.bench.stored import batch_of
@@ -23,7 +25,7 @@ from core.domain.bench.plan_file import plan_text
 from core.domain.bench.prompts import Prompts, Unmade
 from core.domain.bench.result import RunEvidence
 from core.domain.bench.runs import runs_of
-from tests.bench.conftest import Home
+from tests.bench.conftest import Home, until
 
 RECORDED = Path(__file__).parents[1] / "recordings" / "vllm_bench" / "small-0.32.0"
 TEXT = "a prompt "
@@ -171,6 +173,29 @@ def test_a_cancel_ends_it(home: Home, plan: Plan, fake: Callable[..., None]) -> 
         make_prompts(home.folder, home.settings, pause=pause)
     assert not (home.folder / "prompts.json").exists()
     assert home.left() == []
+
+
+def test_a_runner_killed_meanwhile_leaves_nothing_of_it(
+    home: Home, plan: Plan, fake: Callable[..., None]
+) -> None:
+    """The next sweep ends the job, and what the program had printed is gone."""
+    fake("\ntime.sleep(600)\n")
+    job_id = launch(plan, "wish", settings=home.settings)
+    folder = home.jobs.job(job_id)
+    until((folder / "prompts" / "made.process.json").exists, most_s=30)
+    runner = home.jobs.runner_of(job_id)
+    assert runner is not None
+    os.kill(runner.pid, signal.SIGKILL)
+    until(lambda: home.jobs.sweep() == [job_id], most_s=30)
+    assert {"plan.json", "runs"} < {path.name for path in folder.iterdir()}
+    assert not (folder / "prompts").exists()
+    until(lambda: home.left() == [])
+
+
+def test_the_program_gets_no_key(home: Home, plan: Plan, fake: Callable[..., None]) -> None:
+    """It asks no server."""
+    fake("\nassert not {'OPENAI_API_KEY', 'VLLM_API_KEY'} & set(os.environ)\n")
+    assert isinstance(made(home, plan), Prompts)
 
 
 @pytest.mark.parametrize("version", ["0.26.0", None])
