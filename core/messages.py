@@ -1581,6 +1581,7 @@ TEXTS: dict[str, str] = {
     "bench_rule.hits": "hit tokens",
     "bench_rule.warm": "prompts cached before",
     "bench_rule.preemptions": "preemptions",
+    "bench_rule.made_again": "tokens of the prompts made again, against the server's",
     "bench_note.collisions": "a few blocks alike by chance",
     "bench_note.below_range": "fewer hits than the first wave alone explains: eviction, "
     "preemption?",
@@ -1589,6 +1590,7 @@ TEXTS: dict[str, str] = {
     "bench_note.match_unit_unknown": "match unit unknown",
     "bench_note.warmth_unknown": "whether the cache was empty before is not known",
     "bench_note.preemptions": "preemptions",
+    "bench_note.other_prompts": "the prompts made again are not the ones that were sent",
     "bench_note.unknown": "something is unknown",
     "bench_conclusion.no_valid_pair": "no pair of valid runs, so nothing is said.",
     "bench_conclusion.not_a_pair": "the valid runs differ in more than the caching flag: no pair, "
@@ -1644,7 +1646,23 @@ TEXTS: dict[str, str] = {
     "bench_value.configured": "configured",
     "bench_value.effective": "effective",
     "bench_value.planned_tokens": "planned",
-    "bench_value.shared_tokens": "in the prompts, made again",
+    "bench_value.shared_tokens": "shared by the prompts made again, chat template included",
+    "bench_value.made_tokens": "all tokens of the prompts made again",
+    "bench_value.sent_tokens": "prompt tokens at the server",
+    "bench_value.prompts": "note",
+    "bench_prompts.shared": "the prompts shared the prefix",
+    "bench_prompts.not_shared": "the prompts did not share the prefix",
+    "bench_prompts.nothing_planned": "no shared prefix was planned",
+    "bench_prompts.other_prompts": "the prompts made again are not the ones sent: whether those "
+    "shared the prefix is not known",
+    "bench_prompts.not_made": "the prompts were not made again",
+    "bench_prompts.no_vllm": "the vllm command has no Python with vLLM in it",
+    "bench_prompts.other_version": "the run's vLLM version is not known, or another "
+    "made them again",
+    "bench_prompts.template": "the server was told of a tokenizer or template of its own",
+    "bench_prompts.too_long": "making them again took too long",
+    "bench_prompts.failed": "making them again failed",
+    "bench_prompts.broken": "what came of making them again cannot be read",
     "bench_value.off": "OFF run",
     "bench_value.on": "ON run",
     "bench_topic.fewer_sent": "{pair}: {sent} requests are sent and not {asked}: whole rounds of "

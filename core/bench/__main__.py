@@ -8,14 +8,17 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from core.bench.allowed import refuse_unless_allowed
 from core.bench.imported import take_in
 from core.bench.jobs import Jobs, plan_of
 from core.bench.judged import judge_job
 from core.bench.launch import launch, run_here, serve_job
 from core.bench.options import add_plan_options, plan_of_options
 from core.bench.programs import has_xxhash
+from core.bench.prompts import make_prompts
 from core.bench.report import check_report, judgement_report
 from core.bench.state import RunState, Step, read_state
+from core.bench.watch import GLANCE_S
 from core.config import Settings, load_settings
 from core.domain.bench.check import Known, check
 from core.domain.bench.plan import Plan
@@ -75,7 +78,10 @@ def _tell(run: RunState) -> None:
     sys.stderr.write(f"{time.strftime('%H:%M:%S')} {run.run_id}: {run.step}{reason}\n")
 
 
-def _judge(args: argparse.Namespace, _: Settings) -> int:
+def _judge(args: argparse.Namespace, settings: Settings) -> int:
+    if args.prompts:
+        refuse_unless_allowed(plan_of(args.folder), settings)
+        make_prompts(args.folder, settings, pause=lambda: time.sleep(GLANCE_S))
     judgement = judge_job(args.folder)
     sys.stdout.write(judgement_report(judgement, read_state(args.folder)))
     return DONE if judgement.valid == len(judgement.runs) else FAILED
@@ -123,6 +129,11 @@ def _arguments() -> argparse.ArgumentParser:
     run.set_defaults(do=_run)
     judge = commands.add_parser("judge", help="judge the folder of a job again")
     judge.add_argument("folder", type=Path)
+    judge.add_argument(
+        "--prompts",
+        action="store_true",
+        help="first make its prompts again with the configured vllm, where launching is allowed",
+    )
     judge.set_defaults(do=_judge)
     take = commands.add_parser("import", help="judge results that exist; starts nothing")
     take.add_argument("folder", type=Path)

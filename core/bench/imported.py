@@ -17,6 +17,7 @@ from pathlib import Path
 from core.bench import evidence
 from core.bench.evidence import Seen, write_seen
 from core.bench.jobs import Jobs
+from core.bench.prompts import take_prompts
 from core.bench.results import KEPT
 from core.bench.server import LOG
 from core.bench.state import Step
@@ -58,6 +59,7 @@ def take_in(folder: Path, plan: Plan, settings: Settings, *, exit_code: int | No
 
     def fill(job: Path) -> dict[str, Step]:
         steps = {}
+        take_prompts(folder, job)
         for run in runs_of(plan):
             files = found[run.run_id]
             if files:

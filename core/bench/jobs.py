@@ -8,6 +8,8 @@ bench/jobs/<job_id>/plan.json     what is to be done
                    /runner.log    what the runner says
                    /cancel        there when it is to end
                    /runs/<run_id>/  the files of a run
+                   /prompts/      while its prompts are made again
+                   /prompts.json  their numbers
 """
 
 import contextlib
@@ -37,6 +39,7 @@ from core.messages import say
 RUNNER_DIED = "the runner died"
 NEVER_STARTED = "the runner was never started"
 IMPORTED = "imported"
+MAKING = "prompts"
 DIGITS = 12
 
 
@@ -196,11 +199,12 @@ class Jobs:
         return finished
 
     def _finish(self, folder: Path, reason: str) -> None:
-        for run_folder in (folder / "runs").iterdir():
+        for run_folder in (*(folder / "runs").iterdir(), folder / MAKING):
             for mark in recorded(run_folder):
                 stop_left(mark)
             with contextlib.suppress(BenchResultError):
                 keep_result(run_folder)
+        shutil.rmtree(folder / MAKING, ignore_errors=True)
         state = read_state(folder).closed(Step.FAILED, reason=reason)
         write_state(folder, state.moved(Step.FAILED, reason=reason))
         self._release(folder.name)

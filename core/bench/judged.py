@@ -6,6 +6,8 @@ from pathlib import Path
 from core.bench.evidence import evidence_of
 from core.bench.jobs import plan_of
 from core.bench.processes import write_json
+from core.bench.prompts import prompts_of
+from core.domain.bench.configuration import version_of
 from core.domain.bench.judge import Row, Verdict, judge
 from core.domain.bench.panel import Judged, Panel
 from core.domain.bench.panels import panels_of
@@ -85,5 +87,7 @@ def judged_run(plan: Plan, run: Run, folder: Path) -> Judged:
     BenchResultError
         What was seen of the run is no record of ours.
     """
-    evidence = evidence_of(folder, run.run_id)
+    seen = evidence_of(folder, run.run_id)
+    prompts = prompts_of(folder.parent.parent, plan, run, version=version_of(seen))
+    evidence = replace(seen, prompts=prompts)
     return Judged(run, evidence, judge(plan, run, evidence))

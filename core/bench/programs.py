@@ -45,19 +45,30 @@ def own_environment(settings: Settings) -> dict[str, str]:
     }
 
 
-def has_xxhash(settings: Settings) -> bool | None:
-    """Whether the Python that `vllm` runs on has xxhash; None where that cannot be told."""
+def interpreter(settings: Settings) -> str | None:
+    """The Python that the configured `vllm` runs on; None where that cannot be told."""
     found = shutil.which(settings.bench_vllm)
     if found is None:
         return None
-    with Path(found).open("rb") as file:
-        first = file.readline(512).decode("utf-8", errors="replace")
+    try:
+        with Path(found).open("rb") as file:
+            first = file.readline(512).decode("utf-8", errors="replace")
+    except OSError:
+        return None
     words = first.removeprefix("#!").split()
     if not first.startswith("#!") or not words or "python" not in Path(words[0]).name:
         return None
+    return words[0]
+
+
+def has_xxhash(settings: Settings) -> bool | None:
+    """Whether the Python that `vllm` runs on has xxhash; None where that cannot be told."""
+    python = interpreter(settings)
+    if python is None:
+        return None
     try:
         looked = subprocess.run(  # noqa: S603 - an argument list, no shell
-            [words[0], "-c", "import xxhash"],
+            [python, "-c", "import xxhash"],
             env=environment_of(Command([], {}), settings),
             capture_output=True,
             check=False,

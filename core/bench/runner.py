@@ -17,6 +17,7 @@ from core.bench.jobs import plan_of
 from core.bench.judged import judge_job
 from core.bench.processes import Ended, hold, write_whole
 from core.bench.programs import argument_list, environment_of
+from core.bench.prompts import make_prompts
 from core.bench.results import WRITTEN, keep_result
 from core.bench.server import ARGUMENTS, Ready, given_server, managed_server, verify_given
 from core.bench.state import JobState, RunState, Step, read_state, write_state
@@ -104,6 +105,9 @@ class Runner:
 
     def _finish(self) -> None:
         self._keep(self.state.moved(Step.JUDGING))
+        if self.state.count(Step.DONE):
+            with contextlib.suppress(CancelledError):
+                make_prompts(self.folder, self.settings, pause=self.watch.pause)
         judge_job(self.folder)
         failed, of = self.state.count(Step.FAILED), len(self.state.runs)
         reason = f"{failed} of {of} runs failed" if failed else None

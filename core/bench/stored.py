@@ -4,6 +4,7 @@ A folder is stored again whenever its state or the rules of judging change, and 
 doing it twice changes nothing. The folders stay the truth, the cache can be made anew.
 """
 
+import contextlib
 import hashlib
 import logging
 import time
@@ -13,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from core.bench import prompts
 from core.bench.jobs import IMPORTED, Jobs, plan_of
 from core.bench.judged import judged_run
 from core.bench.state import FILE, FINAL, JobState, RunState, Step, read_state
@@ -28,7 +30,7 @@ from core.errors import BenchmarkError
 log = logging.getLogger(__name__)
 
 SOURCE = "bench"
-JUDGED_BY = "1"
+JUDGED_BY = "2"
 """Raised when rules or columns change: every job is judged and stored again."""
 MICROSECONDS = 1_000_000
 TTFT_PERCENTILE = 95.0
@@ -208,6 +210,8 @@ def _ended(state: JobState) -> int | None:
 
 def _digest(folder: Path) -> str:
     content = JUDGED_BY.encode() + (folder / FILE).read_bytes()
+    with contextlib.suppress(FileNotFoundError):
+        content += (folder / prompts.FILE).read_bytes()
     return hashlib.sha256(content).hexdigest()[:16]
 
 

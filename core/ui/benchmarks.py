@@ -13,6 +13,7 @@ from core.domain.bench.comparison import Basis, Estimate
 from core.domain.bench.expectation import Range
 from core.domain.bench.judge import Row
 from core.domain.bench.panel import Panel, Sides
+from core.domain.bench.prompts import Sharing, Unmade
 from core.messages import say
 from core.ui.benchmark_check import range_words
 from core.ui.benchmark_plan import use_plan
@@ -305,6 +306,8 @@ def _evidence(entry: Entry) -> str:
     parts = []
     for name, value in entry.values.items():
         shown = say("cell.unknown") if value is None else value
+        if isinstance(value, Sharing | Unmade):
+            shown = say(f"bench_prompts.{value}")
         if isinstance(shown, int | float):
             shown = f"{shown:,.6g}" if isinstance(shown, float) else f"{shown:,}"
         parts.append(say("bench.evidence", name=say(f"bench_value.{name}"), value=shown))

@@ -129,6 +129,10 @@ def test_the_demo_shows_a_recorded_benchmark(open_page: Open) -> None:
     assert [e.label for e in app.expander if e.label.startswith("C/D")] == [
         say("bench.checklist", name="C/D · c8")
     ]
+    looks = table(app, say("bench.col_look"))
+    evidence = {row[say("bench.col_look")]: row[say("bench.col_evidence")] for row in looks}
+    told = evidence[say("bench_look.shared_prefix")]
+    assert told.endswith(f"unknown; note: {say('bench_prompts.not_made')}")
     assert all(cell for rows in tables(app) for row in rows for cell in row.values())
     assert say("bench.not_in_import") in shown
     runs = table(app, say("bench.col_run_id"), say("bench.col_verdict"))

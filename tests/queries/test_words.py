@@ -19,6 +19,7 @@ from core.domain.bench.conclusion import Conclusion
 from core.domain.bench.conclusion import Kind as BenchKind
 from core.domain.bench.judge import Note, Rule, Verdict
 from core.domain.bench.plan import Target
+from core.domain.bench.prompts import Sharing, Unmade
 from core.domain.completion import Basis, State
 from core.domain.evaluations import Level, RecordStatus
 from core.domain.experiments.changes import ChangeReason
@@ -183,6 +184,7 @@ def kinds_of_source_errors() -> Iterator[str]:
         *(f"bench_kind.{kind}" for kind in BenchKind),
         *(f"bench_speed.{speed}" for speed in (*Speed, "none")),
         *(f"bench_look.{look}" for look in Look),
+        *(f"bench_prompts.{said}" for said in (*Sharing, *Unmade)),
         *(f"bench_step.{step}" for step in Step),
         *(f"bench_level.{level}" for level in BenchLevel),
         *(f"bench.target_{target}" for target in Target),

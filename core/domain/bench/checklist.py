@@ -10,6 +10,7 @@ from typing import NamedTuple
 from core.domain.bench.configuration import cache_config, match_unit, whole
 from core.domain.bench.judge import hit_tokens, hits_range
 from core.domain.bench.plan import Run
+from core.domain.bench.prompts import Prompts, sharing
 from core.domain.bench.result import RunEvidence
 
 Values = dict[str, float | int | str | None]
@@ -55,7 +56,6 @@ def checklist(
     run: Run,
     evidence: RunEvidence,
     *,
-    shared_tokens: int | None,
     runs: tuple[str, str],
     is_slower: bool,
 ) -> tuple[Entry, ...]:
@@ -63,17 +63,12 @@ def checklist(
 
     Parameters
     ----------
-    shared_tokens : int or None
-        What prompts made again from seed, tokenizer and template have in common; None where
-        nobody made them again.
     runs : tuple of str
         Ids of the OFF and the ON run, whose result files are to be looked at.
     is_slower : bool
         Adds the lines of the server's log and both result files.
     """
-    planned = run.pair.workload.prefix_tokens
-    shared: Values = {"planned_tokens": planned, "shared_tokens": shared_tokens}
-    entries = [*_of_cache(run, evidence), Entry(Look.SHARED_PREFIX, shared)]
+    entries = [*_of_cache(run, evidence), _shared(run, evidence)]
     if is_slower:
         entries += [
             _log(evidence),
@@ -102,6 +97,24 @@ def _of_cache(run: Run, evidence: RunEvidence) -> Iterator[Entry]:
     yield Entry(Look.KV_CAPACITY, capacity)
     configured = config.get("prefix_match_unit")
     yield Entry(Look.MATCH_UNIT, {"configured": configured, "effective": unit})
+
+
+def _shared(run: Run, evidence: RunEvidence) -> Entry:
+    """The prefix in the prompts, made again from seed, tokenizer and template."""
+    planned, made = run.pair.workload.prefix_tokens, evidence.prompts
+    if not isinstance(made, Prompts):
+        unknown: Values = {"planned_tokens": planned, "shared_tokens": None, "prompts": made}
+        return Entry(Look.SHARED_PREFIX, unknown)
+    seen = evidence.increase()
+    sent = None if seen is None else seen.prompt_tokens
+    values: Values = {
+        "planned_tokens": planned,
+        "shared_tokens": made.shared_tokens,
+        "made_tokens": made.total_tokens,
+        "sent_tokens": sent,
+        "prompts": sharing(made, planned, sent_tokens=sent),
+    }
+    return Entry(Look.SHARED_PREFIX, values)
 
 
 def _log(evidence: RunEvidence) -> Entry:

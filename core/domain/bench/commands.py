@@ -59,6 +59,20 @@ def bench_command(plan: Plan, run: Run, base_url: str, result_file: PurePath) ->
     return Command(arguments, dict(plan.bench_environment))
 
 
+def prompt_arguments(plan: Plan, run: Run) -> list[str]:
+    """Arguments of `vllm bench serve` that decide which prompts it makes.
+
+    Raises
+    ------
+    BenchPlanError
+        For a string that would not stay the value of its argument.
+    """
+    refuse(plan)
+    workload = run.pair.workload
+    arguments = ["--model", plan.model, "--tokenizer", plan.tokenizer, *_dataset(workload)]
+    return [*arguments, "--num-prompts", str(workload.prompts), "--seed", str(run.seed)]
+
+
 def serve_command(plan: Plan, run: Run, port: int) -> Command:
     """`vllm serve` for one run, on loopback, with its caching flag said in either case.
 

@@ -18,6 +18,7 @@ from core.domain.bench.expectation import (
     planned_output,
 )
 from core.domain.bench.plan import Plan, Run
+from core.domain.bench.prompts import Prompts
 from core.domain.bench.result import BenchResult, Counters, RunEvidence
 
 COLLISION_SHARE = 0.01
@@ -62,6 +63,7 @@ class Rule(StrEnum):
     HITS = "hits"
     WARM = "warm"
     PREEMPTIONS = "preemptions"
+    MADE_AGAIN = "made_again"
 
 
 class Note(StrEnum):
@@ -74,6 +76,7 @@ class Note(StrEnum):
     MATCH_UNIT_UNKNOWN = "match_unit_unknown"
     WARMTH_UNKNOWN = "warmth_unknown"
     PREEMPTIONS = "preemptions"
+    OTHER_PROMPTS = "other_prompts"
     UNKNOWN = "unknown"
 
 
@@ -214,8 +217,16 @@ def _counters(run: Run, evidence: RunEvidence, result: BenchResult) -> Iterator[
     output = seen.generation_tokens
     yield _both(Rule.SERVER_OUTPUT, result.total_output_tokens, output, Verdict.PARTIAL, more)
     yield from (_on if run.caching else _off)(run, evidence, result, seen)
+    if isinstance(evidence.prompts, Prompts) and is_whole(run, result):
+        yield _made_again(evidence.prompts.total_tokens, seen.prompt_tokens)
     if seen.preemptions:
         yield Row(Rule.PREEMPTIONS, 0, seen.preemptions, note=Note.PREEMPTIONS)
+
+
+def _made_again(tokens: int, seen: float | None) -> Row:
+    """Another sum says something of the prompts made again, not of the run."""
+    differs = seen is not None and seen != tokens
+    return Row(Rule.MADE_AGAIN, tokens, seen, note=Note.OTHER_PROMPTS if differs else None)
 
 
 def _both(rule: Rule, sent: int, seen: float | None, less: Verdict, more: Verdict) -> Row:

@@ -177,7 +177,6 @@ def panel(
     *,
     proven: frozenset[Configuration],
     rng: np.random.Generator,
-    shared_tokens: int | None = None,
 ) -> Panel:
     """Everything that the runs of one pair, concurrency and hash algorithm say together.
 
@@ -187,8 +186,6 @@ def panel(
         At least one; all of one pair, concurrency and hash algorithm.
     proven : frozenset
         From `configurations_with_hits`: a workload's sentence waits for its own.
-    shared_tokens : int or None
-        What prompts made again have in common, for the checklist.
     """
     first = pairs[0].on.run
     counted = [pair for pair in pairs if pair.counts]
@@ -220,7 +217,7 @@ def panel(
         judged_speed,
         judged_overhead,
         _conclusion(pairs, counted, ratio, proven),
-        _checklist(counted, ratio, shared_tokens),
+        _checklist(counted, ratio),
         tuple(pairs),
     )
 
@@ -242,9 +239,7 @@ def _conclusion(
     )
 
 
-def _checklist(
-    counted: Sequence[RunPair], ratio: Estimate | None, shared_tokens: int | None
-) -> tuple[Entry, ...]:
+def _checklist(counted: Sequence[RunPair], ratio: Estimate | None) -> tuple[Entry, ...]:
     """Of the last pair that counts: what a reader has just seen run."""
     if not counted or not needs_checklist(kind_of(counted[0].on.run.pair), ratio):
         return ()
@@ -252,7 +247,6 @@ def _checklist(
     return checklist(
         last.on.run,
         last.on.evidence,
-        shared_tokens=shared_tokens,
         runs=(last.off.run.run_id, last.on.run.run_id),
         is_slower=is_slower(ratio),
     )

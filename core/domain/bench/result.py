@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
+from core.domain.bench.prompts import Prompts, Unmade
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -186,6 +188,8 @@ class RunEvidence:
         started afresh nor reset with success since a run of the same prompts.
     started_at, ended_at : float or None
         Seconds since the epoch.
+    prompts : Prompts or Unmade
+        Its prompts made again, or why they are not.
     """
 
     run_id: str
@@ -204,6 +208,7 @@ class RunEvidence:
     cancelled: bool = False
     time_limit_hit: bool = False
     last_output: str | None = None
+    prompts: Prompts | Unmade = Unmade.NOT_MADE
 
     def increase(self) -> Counters | None:
         """Increases of the counters over the run, summed over the engines.

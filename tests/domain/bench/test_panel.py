@@ -19,6 +19,7 @@ from core.domain.bench.panel import (
     panel,
     two_by_two,
 )
+from core.domain.bench.prompts import Unmade
 from core.domain.bench.result import Requests, Summary
 from core.domain.reading import Reason
 from tests.domain.bench.recorded import PLAN, recorded
@@ -139,16 +140,19 @@ def test_no_hits_and_no_gain_opens_the_checklist() -> None:
     assert values[Look.KV_CAPACITY]["kv_cache_size_tokens"] == 65_536
     assert values[Look.KV_CAPACITY]["working_set_tokens"] == 2048 + 8 * (64 + 16)
     assert values[Look.MATCH_UNIT] == {"configured": "None", "effective": 32}
-    assert values[Look.SHARED_PREFIX] == {"planned_tokens": 2048, "shared_tokens": None}
+    assert values[Look.SHARED_PREFIX] == {
+        "planned_tokens": 2048,
+        "shared_tokens": None,
+        "prompts": Unmade.NOT_MADE,
+    }
 
 
 def test_slower_adds_log_and_files() -> None:
     """Hits with a slower ON: blocks are derived, and the server's own lines stand beside."""
-    seen = shown(pairs_of("C_c8", "D_c8", (0.8, 0.82, 0.78)), shared_tokens=2050)
+    seen = shown(pairs_of("C_c8", "D_c8", (0.8, 0.82, 0.78)))
     assert seen.conclusion is Conclusion.HITS_SLOWER
     values = {entry.look: entry.values for entry in seen.checklist}
     assert values[Look.CACHED_BLOCKS]["derived_blocks"] == 59_392 / 32
-    assert values[Look.SHARED_PREFIX]["shared_tokens"] == 2050
     assert "Prefix cache hit rate" in str(values[Look.SERVER_LOG]["prefix_lines"])
     assert values[Look.SERVER_LOG]["kv_cache"] == "EngineCore: 65536 tokens"
     assert values[Look.RESULT_FILES] == {"off": "C_c8", "on": "D_c8"}
