@@ -28,7 +28,7 @@ from core.errors import BenchmarkError
 log = logging.getLogger(__name__)
 
 SOURCE = "bench"
-JUDGED_BY = "1"
+JUDGED_BY = "2"
 """Raised when rules or columns change: every job is judged and stored again."""
 MICROSECONDS = 1_000_000
 TTFT_PERCENTILE = 95.0

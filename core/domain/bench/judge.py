@@ -18,7 +18,7 @@ from core.domain.bench.expectation import (
     planned_output,
 )
 from core.domain.bench.plan import Plan, Run
-from core.domain.bench.result import BenchResult, Counters, RunEvidence
+from core.domain.bench.result import BenchResult, Counters, RunEvidence, Scraped, ScrapeState
 
 COLLISION_SHARE = 0.01
 """Hit tokens that chance may add where prompts of few different tokens share a block: below
@@ -62,6 +62,20 @@ class Rule(StrEnum):
     HITS = "hits"
     WARM = "warm"
     PREEMPTIONS = "preemptions"
+    PROMETHEUS = "prometheus"
+    PROMETHEUS_INPUT = "prometheus_input"
+    PROMETHEUS_QUERIES = "prometheus_queries"
+    PROMETHEUS_HITS = "prometheus_hits"
+    PROMETHEUS_CACHED = "prometheus_cached"
+
+
+PROMETHEUS = {
+    "prompt_tokens": Rule.PROMETHEUS_INPUT,
+    "queries_tokens": Rule.PROMETHEUS_QUERIES,
+    "hits_tokens": Rule.PROMETHEUS_HITS,
+    "cached_tokens": Rule.PROMETHEUS_CACHED,
+}
+"""Counters that Prometheus is asked for, and the rules that hold them against the engine's."""
 
 
 class Note(StrEnum):
@@ -74,6 +88,10 @@ class Note(StrEnum):
     MATCH_UNIT_UNKNOWN = "match_unit_unknown"
     WARMTH_UNKNOWN = "warmth_unknown"
     PREEMPTIONS = "preemptions"
+    PROMETHEUS_UNKNOWN = "prometheus_unknown"
+    PROMETHEUS_LESS = "prometheus_less"
+    PROMETHEUS_MORE = "prometheus_more"
+    PROMETHEUS_RESTART = "prometheus_restart"
     UNKNOWN = "unknown"
 
 
@@ -117,6 +135,7 @@ def judge(plan: Plan, run: Run, evidence: RunEvidence) -> RunVerdict:
     if result is not None:
         rows += [*_settings(plan, run, result), *_requests(plan, run, result)]
         rows += [*_server(run, evidence), *_counters(run, evidence, result)]
+        rows += _prometheus(evidence)
     order = list(Verdict)
     verdicts = [row.verdict for row in rows if row.verdict is not None]
     return RunVerdict(
@@ -216,6 +235,32 @@ def _counters(run: Run, evidence: RunEvidence, result: BenchResult) -> Iterator[
     yield from (_on if run.caching else _off)(run, evidence, result, seen)
     if seen.preemptions:
         yield Row(Rule.PREEMPTIONS, 0, seen.preemptions, note=Note.PREEMPTIONS)
+
+
+def _prometheus(evidence: RunEvidence) -> Iterator[Row]:
+    """The engine's own increases against those Prometheus saw; a difference is only noted."""
+    scraped, own = evidence.prometheus, evidence.increase()
+    if scraped is None:
+        return
+    if scraped.counters is None:
+        is_asked = scraped.state is not ScrapeState.NOT_CONFIGURED
+        note = Note.PROMETHEUS_UNKNOWN if is_asked else None
+        yield Row(Rule.PROMETHEUS, None, scraped.state, note=note)
+        return
+    for name, rule in PROMETHEUS.items():
+        here, there = None if own is None else getattr(own, name), getattr(scraped.counters, name)
+        if here is not None or there is not None:
+            yield Row(rule, here, there, note=_difference(here, there, scraped))
+
+
+def _difference(here: float | None, there: float | None, scraped: Scraped) -> Note | None:
+    if here is None or there is None:
+        return Note.PROMETHEUS_UNKNOWN
+    if here == there:
+        return None
+    if scraped.resets:
+        return Note.PROMETHEUS_RESTART
+    return Note.PROMETHEUS_LESS if there < here else Note.PROMETHEUS_MORE
 
 
 def _both(rule: Rule, sent: int, seen: float | None, less: Verdict, more: Verdict) -> Row:
