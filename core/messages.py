@@ -1520,6 +1520,7 @@ TEXTS: dict[str, str] = {
     "bench.col_verdict": "Verdict",
     "bench.col_why": "Why",
     "bench.col_prometheus": "Prometheus",
+    "bench.prometheus_not_asked": "not asked",
     "bench.prometheus_agrees": "{state}; all {n} counters equal the engine's own",
     "bench.prometheus_differs": "{state}; {counters}",
     "bench.prometheus_detail": "{state}: {detail}",

@@ -8,7 +8,7 @@ import math
 import time
 from urllib.parse import urlsplit
 
-from core.bench.tails import masked
+from core.bench.tails import last_lines, masked
 from core.bench.watch import Watch
 from core.config import Settings
 from core.domain.bench.judge import PROMETHEUS
@@ -54,7 +54,8 @@ def ask_prometheus(
         finally:
             source.close()
     except SourceError as error:
-        return Scraped(ScrapeState.UNANSWERED, detail=masked(error.detail, settings))
+        said = last_lines(" ".join(masked(error.detail, settings).split()), lines=1)
+        return Scraped(ScrapeState.UNANSWERED, detail=said)
 
 
 def instances(url: str) -> tuple[str, ...]:

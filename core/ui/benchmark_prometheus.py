@@ -5,14 +5,11 @@ from core.messages import say
 from core.views.benchmarks import RunLine
 
 
-def prometheus_words(line: RunLine) -> str | None:
-    """Whether Prometheus counted what the engine did, or why it cannot say.
-
-    None, which a table shows as unknown, where nobody asked it.
-    """
+def prometheus_words(line: RunLine) -> str:
+    """Whether Prometheus counted what the engine did, or why it cannot say."""
     scraped = line.prometheus
     if scraped is None or line.verdict is None:
-        return None
+        return say("bench.prometheus_not_asked")
     state = say(f"bench_scraped.{scraped.state}")
     if scraped.detail is not None:
         return say("bench.prometheus_detail", state=state, detail=scraped.detail)

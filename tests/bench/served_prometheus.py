@@ -53,6 +53,8 @@ class Scraper:
 
     def __init__(self, url: str, *, interval_s: float) -> None:
         self.url, self.interval_s = url, interval_s
+        self.times = 1.0
+        """What is stored is so many times what was counted."""
         self._scrapes: list[tuple[float, dict[str, float]]] = []
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._go)
@@ -85,5 +87,5 @@ class Scraper:
         while not self._end.wait(self.interval_s):
             at = round(time.time(), 3)
             text = httpx.get(f"{self.url}/metrics", trust_env=False).text
-            found = {name: float(value) for name, _, value in SAMPLE.findall(text)}
+            found = {name: self.times * float(value) for name, _, value in SAMPLE.findall(text)}
             self._scrapes.append((at, found))

@@ -26,7 +26,7 @@ from core.domain.bench.plan import Plan, Target
 from core.domain.bench.result import Counters, Scraped, ScrapeState
 from tests.bench.conftest import KEY, Home, until
 from tests.bench.served_prometheus import Scraper, served
-from tests.collect.fake_prometheus import FakePrometheus
+from tests.collect.fake_prometheus import FakePrometheus, api_error
 
 SERVER = "http://127.0.0.1:8000"
 INSTANCE = "localhost:8000"
@@ -153,6 +153,21 @@ def test_a_dead_or_slow_prometheus_is_a_reason_without_secrets(
         assert token.get_secret_value() not in text
 
 
+def test_what_an_error_says_is_one_clean_line(tmp_path: Path) -> None:
+    """Neither a secret that Prometheus echoes nor a control character comes through."""
+    token = SecretStr("prom-token-123456")
+
+    def made() -> FakePrometheus:
+        fake = FakePrometheus(time.time())
+        body = api_error("execution", f"no\x1b[2J room\nfor {token.get_secret_value()}")
+        fake._good = lambda *_: (422, body)  # type: ignore[method-assign]
+        return fake
+
+    with served(made) as url:
+        found = ask(url, tmp_path, prometheus_token=token)
+    assert found.detail == "HTTP 422 execution: no room for ********"
+
+
 def test_without_a_prometheus_nobody_is_asked(tmp_path: Path) -> None:
     """Not configured is a state of its own."""
     assert ask(None, tmp_path) == Scraped(ScrapeState.NOT_CONFIGURED)
@@ -224,6 +239,23 @@ def test_a_run_is_confirmed_by_prometheus(home: Home, watched: tuple[Plan, Scrap
     (missing,) = [row for row in rows[False] if row.rule is Rule.PROMETHEUS]
     assert (missing.seen, missing.note) == (ScrapeState.NOT_SCRAPED, Note.PROMETHEUS_UNKNOWN)
     assert "Prometheus: no target has the address" in judgement_report(judgement, state)
+
+
+@pytest.mark.parametrize(("times", "note"), [(2.0, "more"), (0.5, "less")])
+def test_another_count_is_noted_and_fails_no_run(
+    home: Home, watched: tuple[Plan, Scraper], times: float, note: str
+) -> None:
+    """The run stays valid; the report has both numbers and what they may come from."""
+    plan, scraper = watched
+    scraper.times = times
+    state = run_here(plan, "wish", settings=home.settings)
+    judgement = judge_job(home.jobs.job(state.job_id))
+    assert judgement.valid == 2
+    (on,) = [one for one in judgement.runs if one.run.caching]
+    noted = {row.rule: row.note for row in on.verdict.rows if row.rule in PROMETHEUS.values()}
+    assert set(noted.values()) == {f"prometheus_{note}"}
+    seen = f"hit tokens in Prometheus: expected {5 * 256.0}, seen {5 * 256 * times}"
+    assert f"{seen} [Prometheus counted {note}" in judgement_report(judgement, state)
 
 
 def test_a_prometheus_that_is_down_fails_no_run(
