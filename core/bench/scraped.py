@@ -1,6 +1,6 @@
 """Prometheus, asked after a run what it counted over it; it can neither fail nor hold up a run.
 
-A server that nobody scrapes costs one question. Where it is scraped, the scrape after the run
+A server that nobody scrapes costs no wait. Where it is scraped, the scrape after the run
 is waited for, two intervals at most.
 """
 
@@ -14,6 +14,7 @@ from core.config import Settings
 from core.domain.bench.judge import PROMETHEUS
 from core.domain.bench.result import Scraped, ScrapeState
 from core.domain.bench.scraped import UP, agreed, by_target
+from core.domain.records import RawSeries
 from core.errors import SourceError
 from core.sources.prometheus import PrometheusSource, clock_skew
 from core.sources.vllm_bench import COUNTERS
@@ -100,13 +101,12 @@ class _Question:
             self._pause(interval / ASKS_PER_INTERVAL, watch)
 
     def _now(self) -> tuple[Scraped, ...]:
-        found = self._source.samples_of_address(
-            [UP, *FIELDS],
-            self._instances,
-            start=math.floor(self._start - LOOK_BACK_S),
-            end=math.ceil(time.time() + self._skew),
-            matchers=self._matchers,
-        )
+        start = math.floor(self._start - LOOK_BACK_S)
+        end = math.ceil(time.time() + self._skew)
+        found: list[RawSeries] = []
+        for instance in self._instances:
+            matchers = self._matchers | {"instance": instance}
+            found += self._source.raw_samples([UP, *FIELDS], start, end, matchers=matchers)
         return by_target(found, self._start, self._end, fields=FIELDS)
 
     @staticmethod

@@ -172,23 +172,6 @@ class PrometheusSource:
         """Samples of `up` of all scrape jobs, with start <= time < end."""
         return self._matrix("every_target", start, end, and_matchers=_more(matchers))
 
-    def samples_of_address(
-        self,
-        names: Iterable[str],
-        instances: Iterable[str],
-        *,
-        start: float,
-        end: float,
-        matchers: Mapping[str, str],
-    ) -> list[RawSeries]:
-        """Samples at targets of one address in any of its forms, with start <= time < end."""
-        asked = {
-            "names": any_of(sorted(names)),
-            "instances": any_of(sorted(instances)),
-            "and_matchers": _more(matchers),
-        }
-        return self._matrix("samples_of_address", start, end, **asked)
-
     def names_like(self, beginning: str, at: float, *, matchers: Mapping[str, str]) -> list[str]:
         """Names of series that begin with a word and have a sample at a time."""
         query = render_promql(

@@ -101,7 +101,6 @@ ONE_ROW = {
 }
 """Aggregates without a group: one row needs no order."""
 PARTS = {
-    "instances": quoted("a:1|b:2"),
     "names": '"up|vllm:x"',
     "and_matchers": ',pod="a"',
     "jobs": '"vllm"',
