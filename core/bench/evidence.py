@@ -9,7 +9,7 @@ from core.bench.endpoint import Reset, Served
 from core.bench.processes import write_json
 from core.bench.results import KEPT
 from core.bench.server import LOG
-from core.domain.bench.result import BenchResult, RunEvidence, Snapshot
+from core.domain.bench.result import BenchResult, RunEvidence, Scraped, Snapshot
 from core.errors import BenchResultError, SourceContract
 from core.sources.vllm_bench import read_metrics, read_result, read_server_log
 
@@ -33,6 +33,8 @@ class Seen:
         Whether its prompts may have been in the cache; None: nobody here can tell.
     failure, last_output : str or None
         Why there is no result, and the last lines that say more.
+    prometheus : Scraped or None
+        What Prometheus counted over the run; None: nobody asked it.
     """
 
     run_id: str
@@ -56,6 +58,7 @@ class Seen:
     over_time: bool = False
     failure: str | None = None
     last_output: str | None = None
+    prometheus: Scraped | None = None
 
 
 def write_seen(folder: Path, seen: Seen) -> None:
@@ -113,6 +116,7 @@ def evidence_of(folder: Path, run_id: str) -> RunEvidence:
         cancelled=seen.cancelled,
         time_limit_hit=seen.over_time,
         last_output=seen.last_output,
+        prometheus=seen.prometheus,
     )
 
 

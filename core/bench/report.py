@@ -13,6 +13,7 @@ from core.domain.bench.judge import Row, Value
 from core.domain.bench.panel import Judged, Panel
 from core.domain.bench.panels import expected_hits_of
 from core.domain.bench.plan import Plan, Run, Target
+from core.domain.bench.result import ScrapeState
 from core.domain.bench.runs import runs_of
 from core.domain.reading import Reading
 from core.messages import named, say
@@ -94,6 +95,9 @@ def _finding(finding: Finding) -> str:
 def _run(one: Judged, reason: str | None) -> Iterator[str]:
     yield f"{one.run.run_id}: {named('bench_verdict.', one.verdict.verdict)}"
     yield from (f"  {_rule(row)}" for row in one.verdict.rows if row.verdict or row.note)
+    scraped = one.evidence.prometheus
+    if scraped is not None and scraped.detail is not None:
+        yield f"    {scraped.detail}"
     if reason is not None:
         yield f"  {reason}"
         last = "" if one.evidence.last_output is None else one.evidence.last_output
@@ -111,6 +115,8 @@ def _value(value: Value) -> str:
         return UNKNOWN
     if isinstance(value, Range):
         return _range(value)
+    if isinstance(value, ScrapeState):
+        return named("bench_scraped.", value)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 

@@ -19,6 +19,7 @@ from core.bench.processes import Ended, hold, write_whole
 from core.bench.programs import argument_list, environment_of
 from core.bench.prompts import make_prompts
 from core.bench.results import WRITTEN, keep_result
+from core.bench.scraped import ask_prometheus
 from core.bench.server import ARGUMENTS, Ready, given_server, managed_server, verify_given
 from core.bench.state import JobState, RunState, Step, read_state, write_state
 from core.bench.tails import last_words, masked, scrub
@@ -160,8 +161,9 @@ class OneRun:
             self._counters(ready, BEFORE)
             ended = self._benchmark(ready)
             self.runner.step(self.run, Step.SCRAPING)
-            self._after(ready, ended)
-        keep_result(self.folder)
+            counted_at = self._after(ready, ended)
+            keep_result(self.folder)
+            self._ask_prometheus(ready, counted_at)
 
     def end(
         self,
@@ -262,9 +264,10 @@ class OneRun:
             raise kind(trouble, exit_code=ended.status, last_output=self._last_words())
         return ended
 
-    def _after(self, ready: Ready, ended: Ended) -> None:
-        """Counters after the run; then its exit status is looked at."""
+    def _after(self, ready: Ready, ended: Ended) -> float:
+        """Counters after the run, then its exit status; when the counters had settled."""
         self._counters(ready, AFTER)
+        counted_at = time.time()
         self.seen = replace(self.seen, served_after=ready.endpoint.served())
         if ended.status != 0:
             raise BenchFailedError(
@@ -272,6 +275,21 @@ class OneRun:
                 exit_code=ended.status,
                 last_output=self._last_words(),
             )
+        return counted_at
+
+    def _ask_prometheus(self, ready: Ready, counted_at: float) -> None:
+        """What Prometheus counted meanwhile, while the server can still be scraped."""
+        started_at = self.seen.started_at
+        if started_at is None:
+            return
+        found = ask_prometheus(
+            self.settings,
+            ready.endpoint.url,
+            start=started_at,
+            end=counted_at,
+            watch=self.runner.watch,
+        )
+        self.seen = replace(self.seen, prometheus=found)
 
     def _counters(self, ready: Ready, name: str) -> None:
         text = ready.endpoint.settled_metrics(pause_s=SETTLE_PAUSE_S, most_s=SETTLE_MOST_S)

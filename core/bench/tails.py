@@ -60,9 +60,12 @@ def _said(text: str) -> list[str]:
 
 
 def masked(text: str, settings: Settings) -> str:
-    """The text without the API key."""
-    key = settings.bench_api_key
-    return text if key is None else text.replace(key.get_secret_value(), MASK)
+    """The text without the API key and the secrets of Prometheus."""
+    secrets = (settings.bench_api_key, settings.prometheus_token, settings.prometheus_password)
+    for secret in secrets:
+        if secret is not None and secret.get_secret_value():
+            text = text.replace(secret.get_secret_value(), MASK)
+    return text
 
 
 def scrub(path: Path, settings: Settings) -> None:

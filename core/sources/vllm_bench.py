@@ -243,7 +243,7 @@ def read_server_log(text: str) -> LogFacts:
     )
 
 
-_COUNTERS = {
+COUNTERS = {
     "vllm:prefix_cache_queries_total": "queries_tokens",
     "vllm:prefix_cache_hits_total": "hits_tokens",
     "vllm:prompt_tokens_total": "prompt_tokens",
@@ -254,6 +254,7 @@ _COUNTERS = {
     "vllm:request_prefill_time_seconds_sum": "prefill_time_s",
     "vllm:request_prefill_time_seconds_count": "prefill_count",
 }
+"""Series of an engine -> field of `Counters`."""
 _CONFIG = "vllm:cache_config_info"
 _PROCESS = "process_start_time_seconds"
 _SAMPLE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*")
@@ -281,7 +282,7 @@ def read_metrics(text: str) -> Snapshot:
         elif name == _CONFIG:
             configs[engine] = {k: v for k, v in labels.items() if k != "engine"}
         else:
-            engines[engine] = _more(engines.get(engine, Counters()), _COUNTERS[name], value)
+            engines[engine] = _more(engines.get(engine, Counters()), COUNTERS[name], value)
     if not engines and not configs:
         raise SourceContract("the answer holds no metric of vLLM")
     return Snapshot(engines, configs, process_start_s)
@@ -294,7 +295,7 @@ def _more(counters: Counters, field: str, value: float) -> Counters:
 
 
 def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    wanted = (*_COUNTERS, _CONFIG, _PROCESS)
+    wanted = (*COUNTERS, _CONFIG, _PROCESS)
     for line in text.split("\n"):
         if not line.startswith(wanted):
             continue

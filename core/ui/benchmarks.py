@@ -17,6 +17,7 @@ from core.domain.bench.prompts import Sharing, Unmade
 from core.messages import say
 from core.ui.benchmark_check import range_words
 from core.ui.benchmark_plan import use_plan
+from core.ui.benchmark_prometheus import prometheus_words
 from core.ui.choices import choice
 from core.ui.frame import chart, grid, heading, info, zone_of_reader
 from core.ui.style import escaped, plain
@@ -331,6 +332,7 @@ def _run_table(key: str, runs: Sequence[RunLine], *, empty: str = "") -> None:
         Column(say("bench.col_state")),
         Column(say("bench.col_verdict")),
         Column(say("bench.col_why"), wide=True),
+        Column(say("bench.col_prometheus"), wide=True),
     ]
     table(key, columns, [_run_row(run) for run in runs], empty=empty)
 
@@ -345,7 +347,8 @@ def _run_row(line: RunLine) -> list[Cell]:
         verdict = say(f"bench_verdict.{line.verdict.verdict}")
         why += [_rule(row) for row in line.verdict.broken]
     state = say(f"bench_step.{line.state}")
-    return [line.run.run_id, state, verdict, "; ".join(why) or say("bench.nothing")]
+    reasons = "; ".join(why) or say("bench.nothing")
+    return [line.run.run_id, state, verdict, reasons, prometheus_words(line)]
 
 
 def _rule(row: Row) -> str:

@@ -12,7 +12,7 @@ from core.domain.bench.panel import Judged, Panel
 from core.domain.bench.panels import expected_hits_of, panels_of
 from core.domain.bench.plan import Plan, Run
 from core.domain.bench.plan_file import plan_of_text
-from core.domain.bench.result import RunEvidence
+from core.domain.bench.result import RunEvidence, Scraped
 from core.domain.bench.runs import runs_of
 from core.domain.scope import Scope
 from core.views.bench_history import History, load_history
@@ -48,6 +48,7 @@ class RunLine:
     reason: str | None
     verdict: RunVerdict | None
     last_output: str | None
+    prometheus: Scraped | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ def _judged(plan: Plan, run: Run, text: str) -> Judged:
 def _line(run: Run, row: Row, judged: Judged | None) -> RunLine:
     if judged is None:
         return RunLine(run, row.state, row.reason, None, None)
-    return RunLine(run, row.state, row.reason, judged.verdict, judged.evidence.last_output)
+    seen = judged.evidence
+    return RunLine(run, row.state, row.reason, judged.verdict, seen.last_output, seen.prometheus)
 
 
 def _panel_line(one: Panel) -> PanelLine:

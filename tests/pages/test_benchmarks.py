@@ -215,6 +215,9 @@ def test_a_launch_goes_to_its_verdicts(fake: Fake, open_plan: Callable[..., AppT
         "1,024 to 1,280",
     )
     assert say("bench.no_trouble") in said(app)
+    runs = table(app, say("bench.col_run_id"), say("bench.col_prometheus"))
+    silent = [row[say("bench.col_prometheus")] for row in runs]
+    assert [words.startswith(say("bench_scraped.unanswered")) for words in silent] == [True] * 2
     assert len(table(app, say("bench.col_at"))) == 1
     assert not app.button(key="bench_launch").disabled
 

@@ -20,6 +20,7 @@ from core.domain.bench.conclusion import Kind as BenchKind
 from core.domain.bench.judge import Note, Rule, Verdict
 from core.domain.bench.plan import Target
 from core.domain.bench.prompts import Sharing, Unmade
+from core.domain.bench.result import ScrapeState
 from core.domain.completion import Basis, State
 from core.domain.evaluations import Level, RecordStatus
 from core.domain.experiments.changes import ChangeReason
@@ -180,6 +181,7 @@ def kinds_of_source_errors() -> Iterator[str]:
         *(f"bench_verdict.{verdict}" for verdict in Verdict),
         *(f"bench_rule.{rule}" for rule in Rule),
         *(f"bench_note.{note}" for note in Note),
+        *(f"bench_scraped.{state}" for state in ScrapeState),
         *(f"bench_conclusion.{conclusion}" for conclusion in Conclusion),
         *(f"bench_kind.{kind}" for kind in BenchKind),
         *(f"bench_speed.{speed}" for speed in (*Speed, "none")),

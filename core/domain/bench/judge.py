@@ -19,7 +19,7 @@ from core.domain.bench.expectation import (
 )
 from core.domain.bench.plan import Plan, Run
 from core.domain.bench.prompts import Prompts
-from core.domain.bench.result import BenchResult, Counters, RunEvidence
+from core.domain.bench.result import BenchResult, Counters, RunEvidence, Scraped, ScrapeState
 
 COLLISION_SHARE = 0.01
 """Hit tokens that chance may add where prompts of few different tokens share a block: below
@@ -64,6 +64,20 @@ class Rule(StrEnum):
     WARM = "warm"
     PREEMPTIONS = "preemptions"
     MADE_AGAIN = "made_again"
+    PROMETHEUS = "prometheus"
+    PROMETHEUS_INPUT = "prometheus_input"
+    PROMETHEUS_QUERIES = "prometheus_queries"
+    PROMETHEUS_HITS = "prometheus_hits"
+    PROMETHEUS_CACHED = "prometheus_cached"
+
+
+PROMETHEUS = {
+    "prompt_tokens": Rule.PROMETHEUS_INPUT,
+    "queries_tokens": Rule.PROMETHEUS_QUERIES,
+    "hits_tokens": Rule.PROMETHEUS_HITS,
+    "cached_tokens": Rule.PROMETHEUS_CACHED,
+}
+"""Counters that Prometheus is asked for, and the rules that hold them against the engine's."""
 
 
 class Note(StrEnum):
@@ -77,6 +91,10 @@ class Note(StrEnum):
     WARMTH_UNKNOWN = "warmth_unknown"
     PREEMPTIONS = "preemptions"
     OTHER_PROMPTS = "other_prompts"
+    PROMETHEUS_UNKNOWN = "prometheus_unknown"
+    PROMETHEUS_LESS = "prometheus_less"
+    PROMETHEUS_MORE = "prometheus_more"
+    PROMETHEUS_RESTART = "prometheus_restart"
     UNKNOWN = "unknown"
 
 
@@ -120,6 +138,7 @@ def judge(plan: Plan, run: Run, evidence: RunEvidence) -> RunVerdict:
     if result is not None:
         rows += [*_settings(plan, run, result), *_requests(plan, run, result)]
         rows += [*_server(run, evidence), *_counters(run, evidence, result)]
+        rows += _prometheus(evidence)
     order = list(Verdict)
     verdicts = [row.verdict for row in rows if row.verdict is not None]
     return RunVerdict(
@@ -227,6 +246,32 @@ def _made_again(tokens: int, seen: float | None) -> Row:
     """Another sum says something of the prompts made again, not of the run."""
     differs = seen is not None and seen != tokens
     return Row(Rule.MADE_AGAIN, tokens, seen, note=Note.OTHER_PROMPTS if differs else None)
+
+
+def _prometheus(evidence: RunEvidence) -> Iterator[Row]:
+    """The engine's own increases against those Prometheus saw; a difference is only noted."""
+    scraped, own = evidence.prometheus, evidence.increase()
+    if scraped is None:
+        return
+    if scraped.counters is None:
+        is_asked = scraped.state is not ScrapeState.NOT_CONFIGURED
+        note = Note.PROMETHEUS_UNKNOWN if is_asked else None
+        yield Row(Rule.PROMETHEUS, None, scraped.state, note=note)
+        return
+    for name, rule in PROMETHEUS.items():
+        here, there = None if own is None else getattr(own, name), getattr(scraped.counters, name)
+        if here is not None or there is not None:
+            yield Row(rule, here, there, note=_difference(here, there, scraped))
+
+
+def _difference(here: float | None, there: float | None, scraped: Scraped) -> Note | None:
+    if here is None or there is None:
+        return Note.PROMETHEUS_UNKNOWN
+    if here == there:
+        return None
+    if scraped.resets:
+        return Note.PROMETHEUS_RESTART
+    return Note.PROMETHEUS_LESS if there < here else Note.PROMETHEUS_MORE
 
 
 def _both(rule: Rule, sent: int, seen: float | None, less: Verdict, more: Verdict) -> Row:

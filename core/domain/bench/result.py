@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import NamedTuple
 
 from core.domain.bench.prompts import Prompts, Unmade
@@ -166,6 +167,54 @@ class LogFacts:
     is_ready: bool
 
 
+class ScrapeState(StrEnum):
+    """What Prometheus can say of a run."""
+
+    NOT_CONFIGURED = "not_configured"
+    UNANSWERED = "unanswered"
+    NOT_SCRAPED = "not_scraped"
+    TOO_FEW = "too_few_scrapes"
+    SEVERAL_TARGETS = "several_targets"
+    OTHER_TRAFFIC = "other_traffic"
+    SEEN = "seen"
+
+
+@dataclass(frozen=True)
+class Scraped:
+    """What Prometheus counted from its last scrape before a run to its first after it.
+
+    Parameters
+    ----------
+    counters : Counters or None
+        Increases summed over the engines; None: unknown, and `state` says why.
+    detail : str or None
+        What Prometheus said where it did not answer.
+    instance : str or None
+        The target, as Prometheus names it.
+    interval_s : float or None
+        Median distance of its scrapes.
+    from_at, to_at : float or None
+        The two scrapes, seconds since the epoch by the clock of Prometheus.
+    scrapes, resets : int or None
+        Scrapes from the one to the other, and how many of them showed a restart.
+    """
+
+    state: ScrapeState
+    counters: Counters | None = None
+    detail: str | None = None
+    instance: str | None = None
+    interval_s: float | None = None
+    from_at: float | None = None
+    to_at: float | None = None
+    scrapes: int | None = None
+    resets: int | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether only the scrape after the run is missing, so that it may still come."""
+        return self.from_at is not None and self.to_at is None
+
+
 @dataclass(frozen=True)
 class RunEvidence:
     """Everything that is known of one run when it is judged.
@@ -190,6 +239,8 @@ class RunEvidence:
         Seconds since the epoch.
     prompts : Prompts or Unmade
         Its prompts made again, or why they are not.
+    prometheus : Scraped or None
+        None: nobody asked, as for an import.
     """
 
     run_id: str
@@ -209,6 +260,7 @@ class RunEvidence:
     time_limit_hit: bool = False
     last_output: str | None = None
     prompts: Prompts | Unmade = Unmade.NOT_MADE
+    prometheus: Scraped | None = None
 
     def increase(self) -> Counters | None:
         """Increases of the counters over the run, summed over the engines.
