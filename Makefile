@@ -33,7 +33,7 @@ check: $(VENV)/.dev ## format, lint, types, import rules
 	$(BIN)/lint-imports
 
 test: check ## check, then all tests (under 10 minutes on 2 cores)
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not faults"
+	$(BIN)/pytest -n 3 --dist loadgroup -m "not faults"
 
 faults: $(VENV)/.dev ## kill collector and app at random, 50 times and more
 	$(BIN)/pytest -m faults -s

@@ -2,5 +2,5 @@
 
 from hypothesis import settings
 
-settings.register_profile("steady", deadline=None, derandomize=True, max_examples=150)
+settings.register_profile("steady", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("steady")
