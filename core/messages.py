@@ -25,6 +25,7 @@ TEXTS: dict[str, str] = {
     "reason.caching_off": "caching off",
     "reason.no_engine": "no engine",
     "reason.not_connected": "not connected",
+    "reason.not_read": "not read yet",
     "reason.not_measured": "not measured",
     "reason.contract_error": "contract error",
     "why.no_traffic": "Nothing was counted below the line in this window, so there is no ratio.",
@@ -48,6 +49,8 @@ TEXTS: dict[str, str] = {
     "reason.not_attributed": "no engine named",
     "why.not_attributed": "Requests name no single engine, so nobody knows which one was asked. "
     "docs/requests.md says how addresses and pods are matched.",
+    "why.not_read": "Requests of this time have not been read. Data health says how far the source "
+    "was read, and why not further.",
     "why.not_measured": "No request in this window has a measured cached count. Data health says "
     "which senders report it, and the doctor what to switch on.",
     "why.this_request": "This request carries no measured count of cached tokens.",
@@ -1843,6 +1846,8 @@ TEXTS: dict[str, str] = {
     "review.holes": "{period} was observed in part: {covered}.",
     "review.late_prometheus": "{period}: engines are known from {at} UTC on only, so totals of the "
     "periods are not compared.",
+    "review.unread_langfuse": "{period}: no request was read from the source yet.",
+    "review.unread_prometheus": "{period}: nothing was read of the engines yet.",
     "review.late_langfuse": "{period}: requests are known from {at} UTC on only.",
     "review.no_engines": "{period}: no engine was seen in this scope.",
     "review.revisions": "Revisions seen",

@@ -19,6 +19,7 @@ class Reason(StrEnum):
     CACHING_OFF = "caching_off"
     NO_ENGINE = "no_engine"
     NOT_CONNECTED = "not_connected"
+    NOT_READ = "not_read"
     NOT_MEASURED = "not_measured"
     POD_ONLY = "pod_only"
     NOT_ATTRIBUTED = "not_attributed"

@@ -19,6 +19,7 @@ def holes(view: PeriodReview) -> Iterator[Block]:
             say(f"review.late_{side}", period=say(key), at=cells.moment(at))
             for side, at in period.begins_late.items()
         ]
+        late += [say(f"review.unread_{side}", period=say(key)) for side in period.unread]
         if said := (*([found] if found else []), *late):
             yield Lines(tuple(said), Tone.WARNING)
 

@@ -65,12 +65,14 @@ def load_affinity(store: Store, fleet: Fleet, window: Window) -> Affinity:
     for row in rows:
         if row.bin is not None:
             in_bins.setdefault(int(row.bin), {})[row.place] = row.turns
-    quiet = Reason.NOT_CONNECTED if fleet.requests is None else Reason.NO_TRAFFIC
+    quiet = fleet.no_requests()
     turns = {place: row.turns for place, row in whole.items()}
     return Affinity(
         places=tuple(_place(place, whole.get(place), quiet) for place in Place),
         same_share=_share(fleet, turns, quiet),
-        share_line=tuple(_share(fleet, in_bins.get(b, {}), quiet) for b in fleet.bins),
+        share_line=tuple(
+            _share(fleet, in_bins.get(b, {}), fleet.no_requests(b)) for b in fleet.bins
+        ),
         turns={p: tuple(in_bins.get(b, {}).get(p) for b in fleet.bins) for p in Place},
     )
 

@@ -81,7 +81,7 @@ class Overlap:
 def exposures(store: Store, fleet: Fleet, rule: WindowRule) -> tuple[ExposureRow, ...]:
     """Always three rows: 1, 0 and unknown."""
     found = {row.exposure: row for row in store.read("requests_by_exposure", _params(fleet, rule))}
-    absent = Reason.NOT_CONNECTED if fleet.requests is None else Reason.NO_TRAFFIC
+    absent = fleet.no_requests()
     return tuple(
         _row(state, found[state]) if state in found else _empty(state, absent) for state in STATES
     )

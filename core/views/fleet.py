@@ -58,6 +58,17 @@ class SourceState:
     rows_read: int | None
     retry_at: float | None
 
+    def read_within(self, start: float, end: float) -> bool:
+        """Whether any of a stretch of time lies in what was read of the source.
+
+        History is read newest first, and how far that went is not known until it is over.
+        """
+        if self.read_to is None or self.read_to <= start:
+            return False
+        if self.progress is not None and self.progress < 1:
+            return False
+        return self.backfill_from is None or self.backfill_from < end
+
     @property
     def ok(self) -> bool:
         """Whether the last reading of the source worked."""
@@ -109,6 +120,17 @@ class Fleet:
         if "native_histogram" in states:
             return Reason.NATIVE_HISTOGRAM
         return Reason.RENAMED if "renamed" in states else Reason.NOT_EXPORTED
+
+    def no_requests(self, start: float | None = None) -> Reason:
+        """Why there is no request in the window, or in the chart bin that begins at `start`.
+
+        Silence is only known of time that was read.
+        """
+        if self.requests is None:
+            return Reason.NOT_CONNECTED
+        first = self.window.start if start is None else start
+        last = self.window.end if start is None else start + self.bin_s
+        return Reason.NO_TRAFFIC if self.requests.read_within(first, last) else Reason.NOT_READ
 
     def coverage(self, observed_s: float, engines: int, samples: int) -> Coverage:
         """Coverage of a sum over some engines of the window."""

@@ -96,7 +96,7 @@ class RequestSums:
             return Reason.NOT_CONNECTED
         if self.pod_only:
             return Reason.POD_ONLY
-        return Reason.NOT_MEASURED if mine else Reason.NO_TRAFFIC
+        return Reason.NOT_MEASURED if mine else self.fleet.no_requests()
 
 
 def _reported(those: Sequence[Row], of: Sequence[Row]) -> Reported | None:
@@ -116,12 +116,12 @@ def share_line(store: Store, fleet: Fleet) -> tuple[Reading, ...]:
     """The gateway cached share per chart bin."""
     params = request_params(fleet.scope, fleet.window)
     found = {int(row.bin): row for row in store.read("gateway_usage_over_time", params)}
-    return tuple(_share_of(found.get(b)) for b in fleet.bins)
+    return tuple(_share_of(found.get(b), fleet.no_requests(b)) for b in fleet.bins)
 
 
-def _share_of(row: Row | None) -> Reading:
+def _share_of(row: Row | None, absent: Reason) -> Reading:
     if row is None:
-        return Reading("gateway_cached_share", None, Reason.NO_TRAFFIC)
+        return Reading("gateway_cached_share", None, absent)
     return ratio_of_sums(
         "gateway_cached_share",
         row.cached_tokens,

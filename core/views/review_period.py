@@ -54,9 +54,18 @@ class Period:
             side: source.backfill_from
             for side, source in sides.items()
             if source is not None
+            and source.read_to is not None
             and source.backfill_from is not None
             and source.backfill_from >= self.fleet.window.start + MINUTE_S
         }
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Sources that are connected and of which nothing was read yet."""
+        sides = {"prometheus": self.fleet.prometheus, "langfuse": self.fleet.requests}
+        return tuple(
+            side for side, source in sides.items() if source is not None and source.read_to is None
+        )
 
     @property
     def observed(self) -> Coverage:

@@ -59,9 +59,7 @@ def _some(reported: Reported) -> Reported | None:
 
 
 def _absent(fleet: Fleet, requests: int) -> Reason:
-    if requests:
-        return Reason.NOT_MEASURED
-    return Reason.NOT_CONNECTED if fleet.requests is None else Reason.NO_TRAFFIC
+    return Reason.NOT_MEASURED if requests else fleet.no_requests()
 
 
 def _uncached(row: Row) -> int | None:
