@@ -283,7 +283,9 @@ def _both(rule: Rule, sent: int, seen: float | None, less: Verdict, more: Verdic
 
 def _off(_run: Run, _evidence: RunEvidence, _result: BenchResult, seen: Counters) -> Iterator[Row]:
     for rule, value in ((Rule.QUERIES, seen.queries_tokens), (Rule.HITS, seen.hits_tokens)):
-        if value is not None:
+        if value is None:
+            yield Row(rule, 0, None, Verdict.PARTIAL, Note.UNKNOWN)
+        else:
             yield _row(rule, 0, value, Verdict.WRONG_SERVER)
 
 
