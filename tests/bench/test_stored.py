@@ -256,3 +256,19 @@ def test_a_run_under_way_is_not_judged(home: Home, plan: Plan) -> None:
     write_state(folder, state.run_moved(last, Step.BENCHMARKING).moved(Step.RUNNING))
     (folder / "runs" / last / "result.json").unlink()
     assert [one.run.run_id for one in judged(folder).runs] == [state.runs[0].run_id]
+
+
+def test_hash_algorithms_are_judged_apart(home: Home, store: Store, keep: Kept, plan: Plan) -> None:
+    """Each has a panel, expected hits and a point over time of its own, none added up."""
+    two = replace(plan, hash_algorithms=("sha256", "sha256_cbor"))
+    run_here(two, "a", settings=home.settings)
+    keep()
+    view = build(store, Scope(), 2e9, None)
+    assert view.job is not None
+    seen = {
+        line.hash_algorithm: (line.panel.hits_tokens.value, line.expected_hits)
+        for line in view.job.panels
+    }
+    assert seen == dict.fromkeys(two.hash_algorithms, (5 * 256, (4 * 256, 5 * 256)))
+    assert {point.hash_algorithm for point in view.history.points} == set(two.hash_algorithms)
+    assert len({point.config for point in view.history.points}) == 2

@@ -212,7 +212,9 @@ def _server(run: Run, evidence: RunEvidence) -> Iterator[Row]:
     if before is not None and after is not None and before != after:
         yield Row(Rule.CONFIGURATION_KEPT, expected=True, seen=False, verdict=Verdict.CONTAMINATED)
     algorithm = (after or {}).get("prefix_caching_hash_algo")
-    if run.hash_algorithm is not None and algorithm is not None:
+    if run.hash_algorithm is not None and algorithm is None:
+        yield Row(Rule.HASH_ALGORITHM, run.hash_algorithm, None, Verdict.PARTIAL, Note.UNKNOWN)
+    elif run.hash_algorithm is not None:
         yield _row(Rule.HASH_ALGORITHM, run.hash_algorithm, algorithm, Verdict.WRONG_SERVER)
     if run.caching and evidence.warm is not False:
         yield _warm(warm=evidence.warm)
