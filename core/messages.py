@@ -1394,6 +1394,7 @@ TEXTS: dict[str, str] = {
     "bench.hash": "Hash algorithms",
     "bench.hash_help": "None: the server's own default. Both servers of a pair get the same one.",
     "bench.max_len": "Model length",
+    "bench.max_len_none": "the model's own",
     "bench.serve": "Arguments of vllm serve",
     "bench.serve_help": "Tensor parallel size, memory and so on. Caching flag, hash algorithm, "
     "port and model length have places of their own.",
@@ -1443,6 +1444,8 @@ TEXTS: dict[str, str] = {
     "bench.nothing": "nothing to say",
     "bench.cancel": "Cancel the job",
     "bench.cancelling": "Cancelling: what was started is being stopped.",
+    "bench.not_stored": "What benchmarks left cannot be stored, and is tried again: {why}",
+    "bench.not_stored_job": "job {job}: {why}",
     "bench.storing": "Job {job} has ended, its results are being stored.",
     "bench.log": "Last lines of the log of {run}",
     "bench.log_job": "Last lines of the runner's log",
@@ -1542,7 +1545,7 @@ TEXTS: dict[str, str] = {
     "bench.history_note": "Points with the same configuration had servers alike but for caching. "
     "Letters are the lever log's changes between the first benchmark and the last; what stands "
     "between two points is no explanation of their difference. Times marked * are the result "
-    "file's own, which has no zone.",
+    "file's own, which has no zone, or of the import where it holds none.",
     "bench.col_at": "Measured",
     "bench.col_model": "Model",
     "bench.col_version": "vLLM",

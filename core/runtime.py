@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from core.cache.store import Store
 from core.config import Settings, load_settings
 from core.demo import RECORDED_BENCHMARK, fleet_epoch, is_over
 from core.demo_people import is_entered
+from core.messages import say
 from core.report.orders import ReportOrders, answer_waiting
 
 log = logging.getLogger(__name__)
@@ -72,6 +74,8 @@ class Runtime:
             shutil.rmtree(settings.home / "collectors", ignore_errors=True)
         self.merge_trouble: str | None = None
         """Why batches wait unmerged; None while merging works."""
+        self.bench_trouble: str | None = None
+        """Which benchmark jobs cannot be stored, and why; None while all are."""
         self.jobs = Jobs(settings)
         self._stop = threading.Event()
         self._supervisors = {
@@ -134,9 +138,9 @@ class Runtime:
                 if wants_recorded:
                     shelves.append(self._recorded_shelf())
                     wants_recorded = False
-                for shelf in shelves:
-                    shelf.store()
-            except Exception:
+                self.bench_trouble = _unstored(shelves)
+            except Exception as error:
+                self.bench_trouble = f"{type(error).__name__}: {error}"[:300]
                 log.exception("storing benchmarks failed, trying again")
             if self._stop.wait(SHELVE_EVERY_S):
                 return
@@ -208,6 +212,18 @@ class Supervisor:
             if self._stop.wait(0.2):
                 return _end(process)
         return process.returncode
+
+
+def _unstored(shelves: Sequence[Shelf]) -> str | None:
+    """Store what changed on every shelf; the jobs that could not be, with their reasons."""
+    for shelf in shelves:
+        shelf.store()
+    told = [
+        say("bench.not_stored_job", job=job, why=why)
+        for shelf in shelves
+        for job, why in shelf.unstored.items()
+    ]
+    return "; ".join(told)[:300] or None
 
 
 def started(module: list[str], name: str, settings: Settings) -> "subprocess.Popen[bytes]":

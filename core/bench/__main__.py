@@ -82,9 +82,9 @@ def _judge(args: argparse.Namespace, settings: Settings) -> int:
     if args.prompts:
         refuse_unless_allowed(plan_of(args.folder), settings)
         make_prompts(args.folder, settings, pause=lambda: time.sleep(GLANCE_S))
-    judgement = judge_job(args.folder)
-    sys.stdout.write(judgement_report(judgement, read_state(args.folder)))
-    return DONE if judgement.valid == len(judgement.runs) else FAILED
+    judgement, state = judge_job(args.folder), read_state(args.folder)
+    sys.stdout.write(judgement_report(judgement, state))
+    return DONE if state.ended and 0 < judgement.valid == len(judgement.runs) else FAILED
 
 
 def _import(args: argparse.Namespace, settings: Settings) -> int:

@@ -28,6 +28,7 @@ from core.bench.processes import Mark, is_alive, own_mark, recorded, stop_left, 
 from core.bench.programs import has_xxhash
 from core.bench.results import keep_result
 from core.bench.state import FILE, JobState, RunState, Step, read_state, write_state
+from core.bench.tails import scrub_all
 from core.config import Settings
 from core.domain.bench.check import Known, Level, check
 from core.domain.bench.plan import Plan, Target
@@ -202,6 +203,7 @@ class Jobs:
         for run_folder in (*(folder / "runs").iterdir(), folder / MAKING):
             for mark in recorded(run_folder):
                 stop_left(mark)
+            scrub_all(run_folder, self.settings)
             with contextlib.suppress(BenchResultError):
                 keep_result(run_folder)
         shutil.rmtree(folder / MAKING, ignore_errors=True)

@@ -7,6 +7,7 @@ from core.bench.evidence import evidence_of
 from core.bench.jobs import plan_of
 from core.bench.processes import write_json
 from core.bench.prompts import prompts_of
+from core.bench.state import FINAL, read_state
 from core.domain.bench.configuration import version_of
 from core.domain.bench.judge import Row, Verdict, judge
 from core.domain.bench.panel import Judged, Panel
@@ -66,7 +67,9 @@ def judge_job(folder: Path) -> Judgement:
 
 
 def judged(folder: Path) -> Judgement:
-    """The runs that were begun, judged; and what their pairs say together.
+    """The runs that were begun and are over, judged; and what their pairs say together.
+
+    One that is under way is no failure yet.
 
     Raises
     ------
@@ -74,8 +77,11 @@ def judged(folder: Path) -> Judgement:
         It is no folder of a job.
     """
     plan = plan_of(folder)
+    over = {run.run_id for run in read_state(folder).runs if run.step in FINAL}
     begun = [run for run in runs_of(plan) if (folder / "runs" / run.run_id).is_dir()]
-    runs = tuple(judged_run(plan, run, folder / "runs" / run.run_id) for run in begun)
+    runs = tuple(
+        judged_run(plan, run, folder / "runs" / run.run_id) for run in begun if run.run_id in over
+    )
     return Judgement(plan, runs, panels_of(runs, seed=plan.seed))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from core.domain.bench.plan import Plan, Serve, Target
 from core.domain.bench.presets import PURE_PREFIXES, guide, guide_pairs, small
+from core.errors import BenchPlanError
 
 PRESETS = ("small", "guide")
 
@@ -34,12 +35,23 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
 
 
 def plan_of_options(args: argparse.Namespace) -> Plan:
-    """The preset with what was asked for in its place."""
+    """The preset with what was asked for in its place.
+
+    Raises
+    ------
+    BenchPlanError
+        An option says nothing that this preset has.
+    """
     make = small if args.preset == "small" else guide
     plan = make(args.model, args.tokenizer, weights=args.weights)
-    if args.pure_prefix is not None and args.preset == "guide":
+    if args.pure_prefix is not None:
+        if args.preset != "guide":
+            raise BenchPlanError("--pure-prefix is for the preset guide")
         plan = replace(plan, pairs=guide_pairs(pure_prefix=args.pure_prefix))
     if args.pairs:
+        others = set(args.pairs) - {pair.name for pair in plan.pairs}
+        if others:
+            raise BenchPlanError(f"no pair of this preset is called {', '.join(sorted(others))}")
         plan = replace(plan, pairs=tuple(p for p in plan.pairs if p.name in args.pairs))
     asked = {
         "concurrency": tuple(args.concurrency) if args.concurrency else None,
@@ -59,5 +71,8 @@ def _serve(plan: Plan, args: argparse.Namespace) -> Serve:
     if args.max_model_len is not None:
         serve = replace(serve, max_model_len=args.max_model_len)
     if args.serve_arguments is not None:
-        serve = replace(serve, arguments=tuple(shlex.split(args.serve_arguments)))
+        try:
+            serve = replace(serve, arguments=tuple(shlex.split(args.serve_arguments)))
+        except ValueError as error:
+            raise BenchPlanError(f"--serve-arguments: {error}") from error
     return serve

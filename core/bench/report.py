@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from core.bench.judged import Judgement
-from core.bench.state import JobState, Step
+from core.bench.state import FINAL, JobState, Step
 from core.domain.bench.check import Case, Finding, PlanCheck, Topic
 from core.domain.bench.commands import Command, bench_command, displayed, serve_command
 from core.domain.bench.comparison import Basis, Estimate
@@ -32,12 +32,17 @@ def check_report(plan: Plan, found: PlanCheck) -> str:
 
 def judgement_report(judgement: Judgement, state: JobState | None = None) -> str:
     """Each run with the rules it broke, the pairs as a table, then what each of them says."""
-    lines = [] if state is None else [f"job {state.step}: {state.reason or 'every run was made'}"]
+    lines = []
+    if state is not None:
+        made = "every run was made" if state.ended else "not every run is over"
+        lines = [f"job {state.step}: {state.reason or made}"]
     reasons = {} if state is None else {run.run_id: run.reason for run in state.runs}
     lines += [line for one in judgement.runs for line in _run(one, reasons.get(one.run.run_id))]
     lines += [f"{judgement.valid} of {len(judgement.runs)} runs are valid"]
     if state is not None and (left := state.count(Step.NOT_RUN)):
         lines[-1] += f", {left} were not run"
+    if state is not None and (left := sum(run.step not in FINAL for run in state.runs)):
+        lines[-1] += f", {left} are not over"
     if judgement.panels:
         lines += ["", *_table([HEADINGS, *map(_figures, judgement.panels)]), ""]
     lines += [line for one in judgement.panels for line in _said(one)]

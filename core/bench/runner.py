@@ -22,7 +22,7 @@ from core.bench.results import WRITTEN, keep_result
 from core.bench.scraped import ask_prometheus
 from core.bench.server import ARGUMENTS, Ready, given_server, managed_server, verify_given
 from core.bench.state import JobState, RunState, Step, read_state, write_state
-from core.bench.tails import last_words, masked, scrub
+from core.bench.tails import last_words, masked, scrub_all
 from core.bench.watch import CancelledError, Watch
 from core.config import Settings
 from core.domain.bench.commands import bench_command, displayed
@@ -60,13 +60,12 @@ class Runner:
         self._keep(self.state.moved(Step.RUNNING))
         try:
             self._all_runs()
+            self._finish()
         except CancelledError as error:
             self._close(Step.CANCELLED, str(error))
         except (BenchmarkError, OSError) as error:
             log.exception("the job ends")
             self._close(Step.FAILED, masked(str(error), self.settings))
-        else:
-            self._finish()
         return self.state
 
     def _all_runs(self) -> None:
@@ -95,6 +94,9 @@ class Runner:
             made.end(failure=text, last_output=getattr(error, "last_output", None))
             self.step(run, Step.FAILED, reason=text)
             return error
+        except OSError:
+            made.clear()
+            raise
         made.end()
         self.step(run, Step.DONE)
         return None
@@ -174,10 +176,9 @@ class OneRun:
     ) -> None:
         """Keep what was seen; no text that the model wrote and no secret stays."""
         if failure is not None:
-            with contextlib.suppress(BenchmarkError):
-                keep_result(self.folder)
-        for name in ("bench.stdout", "bench.stderr"):
-            scrub(self.folder / name, self.settings)
+            self.clear()
+        else:
+            scrub_all(self.folder, self.settings)
         serve = self.folder / ARGUMENTS
         self.seen = replace(
             self.seen,
@@ -187,6 +188,12 @@ class OneRun:
             serve_arguments=tuple(json.loads(serve.read_bytes())) if serve.exists() else None,
         )
         write_seen(self.folder, self.seen)
+
+    def clear(self) -> None:
+        """Whatever became of the run: no text that the model wrote and no secret stays."""
+        scrub_all(self.folder, self.settings)
+        with contextlib.suppress(BenchmarkError):
+            keep_result(self.folder)
 
     def _server(self) -> "contextlib.AbstractContextManager[Ready]":
         runner = self.runner

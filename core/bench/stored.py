@@ -19,18 +19,23 @@ from core.bench.jobs import IMPORTED, Jobs, plan_of
 from core.bench.judged import judged_run
 from core.bench.state import FILE, FINAL, JobState, RunState, Step, read_state
 from core.cache.inbox import Inbox, rows
-from core.domain.bench.configuration import configuration, match_unit, version_of
+from core.domain.bench.configuration import (
+    configuration,
+    match_unit,
+    serve_arguments,
+    version_of,
+)
 from core.domain.bench.judge import hit_tokens
 from core.domain.bench.panel import Judged
 from core.domain.bench.plan import Plan, Run
 from core.domain.bench.runs import runs_of
 from core.domain.records import stable_id
-from core.errors import BenchmarkError
+from core.errors import BenchmarkError, BenchResultError
 
 log = logging.getLogger(__name__)
 
 SOURCE = "bench"
-JUDGED_BY = "2"
+JUDGED_BY = "3"
 """Raised when rules or columns change: every job is judged and stored again."""
 MICROSECONDS = 1_000_000
 TTFT_PERCENTILE = 95.0
@@ -60,10 +65,14 @@ class Shelf:
         self._known = known
         self._recorded = recorded
         self._written: dict[str, str] = {}
+        self.unstored: dict[str, str] = {}
+        """Jobs that cannot be stored now, and why."""
 
     def store(self) -> list[str]:
         """Finish what dead runners left, store what changed; ids of the jobs stored now."""
         folders = [path.parent for path in (self.jobs.folder / "jobs").glob(f"[0-9]*/{FILE}")]
+        there = {folder.name for folder in folders}
+        self.unstored = {name: why for name, why in self.unstored.items() if name in there}
         if not folders:
             return []
         if any(not state.ended for state in self.jobs.all()):
@@ -76,16 +85,20 @@ class Shelf:
                 continue
             if self._write(folder, digest):
                 stored.append(folder.name)
-            self._written[folder.name] = digest
+                self._written[folder.name] = digest
         return stored
 
     def _write(self, folder: Path, digest: str) -> bool:
         try:
             batch = batch_of(folder, digest=digest, recorded=self._recorded, now=time.time())
-        except BenchmarkError:
-            log.exception("job %s cannot be stored", folder.name)
+        except (BenchmarkError, OSError) as error:
+            why = str(error)
+            if self.unstored.get(folder.name) != why:
+                log.exception("job %s cannot be stored, trying again", folder.name)
+            self.unstored[folder.name] = why
             return False
         self._inbox.write(SOURCE, {name: rows(name, records) for name, records in batch.items()})
+        self.unstored.pop(folder.name, None)
         return True
 
 
@@ -102,6 +115,8 @@ def batch_of(
     state, plan = read_state(folder), plan_of(folder)
     stored_at = _micros(now)
     at = {run.run_id: run for run in state.runs}
+    if at.keys() != {run.run_id for run in runs_of(plan)}:
+        raise BenchResultError(f"{folder.name}: plan.json and {FILE} name other runs")
     runs = [_run_row(folder, plan, run, at[run.run_id], stored_at) for run in runs_of(plan)]
     origin = "recorded" if recorded else "imported" if state.reason == IMPORTED else "launched"
     job = {
@@ -153,13 +168,13 @@ def _run_row(
 
 def _of_evidence(judged: Judged) -> dict[str, Any]:
     evidence = judged.evidence
-    settings = configuration(evidence)
+    settings, arguments = configuration(evidence), serve_arguments(evidence)
     return {
         "verdict": judged.verdict.verdict,
         "broken": ", ".join(dict.fromkeys(row.rule for row in judged.verdict.broken)) or None,
         "match_unit": match_unit(evidence.after),
         "server_version": version_of(evidence),
-        "config_digest": None if settings is None else f"{stable_id(settings):016x}"[:8],
+        "config_digest": None if settings is None else f"{stable_id(settings, arguments):016x}"[:8],
         "file_date": None if evidence.result is None else evidence.result.date,
         "started_at": _micros(evidence.started_at),
         "ended_at": _micros(evidence.ended_at),

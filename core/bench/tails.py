@@ -68,6 +68,13 @@ def masked(text: str, settings: Settings) -> str:
     return text
 
 
+def scrub_all(folder: Path, settings: Settings) -> None:
+    """Take the API key out of everything that the programs of a run printed."""
+    for pattern in ("*.stdout", "*.stderr", "*.log"):
+        for path in folder.glob(pattern):
+            scrub(path, settings)
+
+
 def scrub(path: Path, settings: Settings) -> None:
     """Take the API key out of a file that a program wrote."""
     key = settings.bench_api_key

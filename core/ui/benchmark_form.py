@@ -89,7 +89,7 @@ def _server(base: Plan, base_id: str) -> tuple[int | None, str]:
         None,
         base.serve.max_model_len,
         key=f"bench_{base_id}_max_len",
-        placeholder=say("cell.unknown"),
+        placeholder=say("bench.max_len_none"),
     )
     arguments = two.text_input(
         say("bench.serve"),

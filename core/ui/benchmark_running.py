@@ -33,6 +33,8 @@ def _look(seen: tuple[str, ...]) -> None:
         waiting = [one for one in seen if one not in now and stored.get(one) not in FINAL]
         if now != seen and not waiting:
             st.rerun(scope="app")
+        if (trouble := runtime.running().bench_trouble) is not None:
+            st.error(plain(say("bench.not_stored", why=trouble)))
         if now or waiting:
             heading(say("bench.running"))
         for job_id in now:

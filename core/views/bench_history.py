@@ -23,7 +23,8 @@ class HistoryPoint:
     Parameters
     ----------
     by_file : bool
-        `at` is the date of a result file, which has no zone: taken as UTC.
+        `at` is the date of a result file, which has no zone: taken as UTC. Where that is no
+        date either, it is when the job was taken in.
     config : str or None
         Digest of what the server was set to, caching aside; two points with the same one had
         servers alike.
@@ -87,7 +88,7 @@ def _point(rows: Sequence[Row]) -> HistoryPoint | None:
     off = {(row.repeat, row.seed): row for row in rows if not row.caching}
     on = {(row.repeat, row.seed): row for row in rows if row.caching}
     pairs = [(off[key], on[key]) for key in sorted(off.keys() & on.keys())]
-    pairs = [(a, b) for a, b in pairs if None in (a.config_digest, b.config_digest) or _alike(a, b)]
+    pairs = [(a, b) for a, b in pairs if _alike(a, b)]
     medians = [ratio_of_medians(_times(a), _times(b)) for a, b in pairs]
     known = [found for found in medians if found is not None]
     off_ms = over_runs([found.median_off for found in known])
@@ -117,7 +118,9 @@ def _point(rows: Sequence[Row]) -> HistoryPoint | None:
 
 
 def _alike(off: Row, on: Row) -> bool:
-    return bool(off.config_digest == on.config_digest)
+    """No difference of servers or prompt lengths in what is known, as for the job's own panel."""
+    told = ((off.config_digest, on.config_digest), (off.prompt_tokens, on.prompt_tokens))
+    return all(None in both or both[0] == both[1] for both in told)
 
 
 def _times(row: Row) -> list[float]:

@@ -63,10 +63,13 @@ order by j.created_at, j.job_id, r.run_id
 -- params: of_model varchar
 -- returns: tokens tokens, duration_s s, overhead_s s, overheads runs, hits runs, match_unit tokens
 -- One row: of all valid runs of a model the tokens, the measured seconds and those beside them,
--- how many ON runs told hits and prefill time, and the match unit where all had the same.
+-- how many ON runs told prefill time and more hits than a block a request, which chance cannot
+-- give, and the match unit where all had the same.
 select sum(input_tokens + output_tokens) as tokens, sum(duration_s) as duration_s,
        sum(overhead_s) as overhead_s, count(overhead_s) as overheads,
-       count(*) filter (where caching and hits_tokens > 0 and prefill_count > 0) as hits,
+       count(*) filter (
+           where caching and hits_tokens > requests * match_unit and prefill_count > 0
+       ) as hits,
        case when min(match_unit) = max(match_unit) then min(match_unit) end as match_unit
 from bench_runs r
 join bench_jobs j on j.job_id = r.job_id

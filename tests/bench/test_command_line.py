@@ -7,7 +7,7 @@ import pytest
 
 from core.bench.__main__ import DONE, FAILED, REFUSED, main
 from core.bench.judged import judged
-from core.bench.state import Step
+from core.bench.state import Step, write_state
 from core.domain.bench.judge import Verdict
 from core.domain.bench.plan import Pair, Plan
 from core.domain.bench.plan_file import plan_of_text, plan_text
@@ -66,6 +66,9 @@ def test_a_run_is_judged_and_can_be_judged_again(
     folder = home.jobs.job(state.job_id)
     assert main(["judge", str(folder)]) == DONE
     assert capsys.readouterr().out.splitlines()[-4:] == first.splitlines()[-4:]
+    write_state(folder, state.moved(Step.RUNNING))
+    assert main(["judge", str(folder)]) == FAILED
+    assert "not every run is over" in capsys.readouterr().out
     found = judged(folder).runs
     assert [one.verdict.verdict for one in found] == [Verdict.VALID] * 2
     increase = next(one.evidence.increase() for one in found if one.run.caching)
@@ -161,3 +164,20 @@ def test_a_job_of_another_machine_is_imported_whole(
     folder = home.jobs.job(state.job_id)
     monkeypatch.setenv("PREFIXWATCH_DATA_DIR", str(tmp_path / "elsewhere"))
     assert main(["import", str(folder)]) == DONE
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--pairs", "C/D", "X/Y"], "X/Y"),
+        (["--pure-prefix", "32000"], "preset guide"),
+        (["--serve-arguments", "'open"], "--serve-arguments"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    home: Home, capsys: pytest.CaptureFixture[str], asked: list[str], said: str
+) -> None:
+    """What this preset has not is named; no other plan than the one asked for is written."""
+    assert main(["plan", "--model", "m", "--tokenizer", "t", *asked]) == REFUSED
+    shown = capsys.readouterr()
+    assert (said in shown.err, shown.out) == (True, "")

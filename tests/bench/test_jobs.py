@@ -19,7 +19,7 @@ from core.config import load_settings
 from core.domain.bench.plan import Plan, Target
 from core.domain.bench.plan_file import plan_text
 from core.errors import BenchBusyError, BenchmarkError, BenchPlanError, BenchRefusedError
-from tests.bench.conftest import Home, until
+from tests.bench.conftest import KEY, Home, until
 
 STRANGER = replace(own_mark(), born="another boot:1")
 
@@ -97,6 +97,9 @@ def test_a_killed_runner_leaves_no_server_and_a_true_state(home: Home, two_pairs
     Runs that were done stay done, the one under way failed, the others were not run.
     """
     job_id = hanging(home, two_pairs)
+    under_way = state_of(home, job_id).runs[1].run_id
+    printed = home.jobs.job(job_id) / "runs" / under_way / "bench.stdout"
+    until(lambda: KEY in printed.read_text())
     os.kill(runner_of(home, job_id).pid, signal.SIGKILL)
     until(lambda: home.left() == [])
     assert not state_of(home, job_id).ended
@@ -104,6 +107,7 @@ def test_a_killed_runner_leaves_no_server_and_a_true_state(home: Home, two_pairs
     state = state_of(home, job_id)
     assert (state.step, state.reason) == (Step.FAILED, RUNNER_DIED)
     assert steps(state) == [Step.DONE, Step.FAILED, *[Step.NOT_RUN] * 2]
+    assert "the key is ********" in printed.read_text()
     assert home.jobs.sweep() == []
     assert home.jobs.launch(two_pairs, "again", start=lambda _: STRANGER) != job_id
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.bench import runner
 from core.bench.evidence import AFTER, BEFORE, Seen, read_seen
 from core.bench.launch import run_here
 from core.bench.processes import hold, mark_of, own_mark
@@ -14,6 +15,7 @@ from core.bench.runner import Runner
 from core.bench.state import JobState, RunState, Step
 from core.domain.bench.plan import Plan
 from core.domain.bench.runs import runs_of
+from core.errors import BenchResultError
 from tests.bench.conftest import KEY, Home, until
 
 
@@ -172,3 +174,35 @@ def test_a_program_that_is_not_there_ends_with_a_status(tmp_path: Path) -> None:
     until(lambda: held.ended is not None)
     assert held.stop().status == 127
     assert "cannot be started" in (tmp_path / "none.stderr").read_text()
+
+
+def test_a_full_disk_leaves_no_text_and_no_key(
+    home: Home, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that cannot be recorded ends its job with the reason, and keeps nothing it must not."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(runner.OneRun, "_after", full)
+    state, folders = made(home, plan)
+    assert state.step is Step.FAILED
+    assert "No space left on device" in str(state.reason)
+    printed = [path.read_bytes() for path in folders[0].iterdir()]
+    assert any(b"the key is ********" in content for content in printed)
+    assert not any(KEY.encode() in content for content in printed)
+    assert not any(b"WRITTEN BY THE MODEL" in content for content in printed)
+
+
+def test_a_job_that_cannot_be_judged_says_why(
+    home: Home, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its runs are done, and the job ends with the reason, not with a dead runner."""
+
+    def broken(_: Path) -> None:
+        raise BenchResultError("a record cannot be read")
+
+    monkeypatch.setattr(runner, "judge_job", broken)
+    state, _ = made(home, plan)
+    assert [run.step for run in state.runs] == [Step.DONE] * 2
+    assert (state.step, "a record cannot be read" in str(state.reason)) == (Step.FAILED, True)

@@ -7,18 +7,20 @@ from typing import Any
 
 import pytest
 
+from core.bench.evidence import read_seen, write_seen
 from core.bench.imported import take_in
 from core.bench.jobs import Jobs, plan_of
 from core.bench.judged import judged
 from core.bench.launch import run_here
 from core.bench.processes import own_mark
-from core.bench.state import read_state
+from core.bench.state import Step, read_state, write_state
 from core.bench.stored import Shelf
 from core.cache.inbox import Inbox
 from core.cache.store import Store
 from core.config import Settings
 from core.domain.bench.conclusion import Conclusion
-from core.domain.bench.plan import Plan
+from core.domain.bench.plan import Pair, Plan
+from core.domain.bench.presets import repetition_case
 from core.domain.scope import Scope
 from core.views.benchmarks import build, load_job
 from tests.bench.conftest import Home
@@ -191,3 +193,82 @@ def test_the_recorded_benchmark_is_real_and_says_so(
     }
     assert all(point.by_file for point in view.history.points)
     assert len({point.config for point in view.history.points}) == 1
+
+
+def test_what_is_not_a_pair_has_no_point_over_time(
+    home: Home, store: Store, keep: Kept, plan: Plan
+) -> None:
+    """Servers started otherwise give no ratio, neither in the job's panel nor over time."""
+    state = run_here(plan, "a", settings=home.settings)
+    keep()
+    assert len(build(store, Scope(), 2e9, None).history.points) == 1
+    folder = home.jobs.job(state.job_id) / "runs" / state.runs[0].run_id
+    seen = read_seen(folder)
+    assert seen is not None
+    arguments = (*(seen.serve_arguments or ()), "--max-num-seqs", "4")
+    write_seen(folder, replace(seen, serve_arguments=arguments))
+    write_state(folder.parent.parent, state.moved(Step.DONE))
+    assert keep() == 1
+    view = build(store, Scope(), 2e9, None)
+    assert view.job is not None
+    assert [line.panel.conclusion for line in view.job.panels] == [Conclusion.NOT_A_PAIR]
+    assert view.history.points == ()
+
+
+def test_a_job_that_cannot_be_stored_is_named_until_it_can(
+    home: Home, tmp_path: Path, plan: Plan
+) -> None:
+    """It holds up no other job, and is stored as soon as its folder can be read."""
+    broken, whole = (run_here(plan, name, settings=home.settings).job_id for name in "ab")
+    file = home.jobs.job(broken) / "plan.json"
+    text = file.read_text()
+    file.write_text("{")
+    shelf = Shelf(home.jobs, Inbox(tmp_path / "inbox"), known=dict)
+    assert shelf.store() == [whole]
+    assert list(shelf.unstored) == [broken]
+    other = text.replace('"D"', '"X"').replace('"C"', '"Y"')
+    assert other != text
+    file.write_text(other)
+    assert shelf.store() == []
+    assert "name other runs" in shelf.unstored[broken]
+    file.write_text(text)
+    assert shelf.store() == [broken]
+    assert shelf.unstored == {}
+
+
+def test_hits_by_chance_are_no_earlier_hits(
+    home: Home, store: Store, keep: Kept, plan: Plan
+) -> None:
+    """Only more hits than a block a request end the warning that hash algorithms come too early."""
+    few = replace(plan, pairs=(Pair("C", "D", repetition_case(32, 4000, output=4, prompts=6)),))
+    for asked, hits in ((few, 0), (plan, 1)):
+        run_here(asked, str(hits), settings=home.settings)
+        keep()
+        assert store.read("bench_speed", {"of_model": plan.model})[0].hits == hits
+
+
+def test_a_run_under_way_is_not_judged(home: Home, plan: Plan) -> None:
+    """A job that is judged while it runs has no verdict on the run that is not over."""
+    state = run_here(plan, "a", settings=home.settings)
+    folder = home.jobs.job(state.job_id)
+    assert len(judged(folder).runs) == 2
+    last = state.runs[-1].run_id
+    write_state(folder, state.run_moved(last, Step.BENCHMARKING).moved(Step.RUNNING))
+    (folder / "runs" / last / "result.json").unlink()
+    assert [one.run.run_id for one in judged(folder).runs] == [state.runs[0].run_id]
+
+
+def test_hash_algorithms_are_judged_apart(home: Home, store: Store, keep: Kept, plan: Plan) -> None:
+    """Each has a panel, expected hits and a point over time of its own, none added up."""
+    two = replace(plan, hash_algorithms=("sha256", "sha256_cbor"))
+    run_here(two, "a", settings=home.settings)
+    keep()
+    view = build(store, Scope(), 2e9, None)
+    assert view.job is not None
+    seen = {
+        line.hash_algorithm: (line.panel.hits_tokens.value, line.expected_hits)
+        for line in view.job.panels
+    }
+    assert seen == dict.fromkeys(two.hash_algorithms, (5 * 256, (4 * 256, 5 * 256)))
+    assert {point.hash_algorithm for point in view.history.points} == set(two.hash_algorithms)
+    assert len({point.config for point in view.history.points}) == 2

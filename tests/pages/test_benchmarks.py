@@ -295,3 +295,19 @@ def test_a_job_is_chosen_by_its_link(fake: Fake, open_page: Open) -> None:
     linked = open_page("benchmarks", {"job": first})
     assert linked.selectbox(key="choice_job").value == first
     assert len(table(linked, say("bench.col_at"))) == 2
+
+
+def test_a_job_that_cannot_be_stored_is_said(fake: Fake, open_page: Open, real_home: Path) -> None:
+    """A broken folder is named with its reason on the page, as long as it stays so."""
+    fake()
+    job = Jobs(load_settings()).job("20261130-120000-abc")
+    app = open_page("benchmarks")
+    job.mkdir(parents=True)
+    (job / "state.json").write_text("{")
+    running = runtime.running()
+    until(lambda: running.bench_trouble is not None)
+    app.run()
+    assert any(job.name in error.value for error in app.error)
+    (job / "state.json").unlink()
+    until(lambda: running.bench_trouble is None)
+    assert not app.run().error

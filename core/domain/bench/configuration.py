@@ -127,7 +127,7 @@ def check_pair(off: RunEvidence, on: RunEvidence) -> PairCheck:
     """Compare commands, version, configuration and prompts of an OFF and an ON run."""
     told: dict[Part, tuple[object | None, object | None]] = {
         Part.BENCH_ARGUMENTS: (_bench(off), _bench(on)),
-        Part.SERVE_ARGUMENTS: (_serve(off), _serve(on)),
+        Part.SERVE_ARGUMENTS: (serve_arguments(off), serve_arguments(on)),
         Part.VERSION: (version_of(off), version_of(on)),
         Part.PROMPTS: (_prompts(off), _prompts(on)),
     }
@@ -162,7 +162,8 @@ def _bench(evidence: RunEvidence) -> tuple[str, ...] | None:
     return _without(evidence.bench_arguments, _PLACE)
 
 
-def _serve(evidence: RunEvidence) -> tuple[str, ...] | None:
+def serve_arguments(evidence: RunEvidence) -> tuple[str, ...] | None:
+    """How a server was started, port and caching flag aside; None where nobody here did."""
     kept = _without(evidence.serve_arguments, {"--port"})
     return None if kept is None else tuple(word for word in kept if word not in _FLAGS)
 

@@ -212,7 +212,9 @@ def _server(run: Run, evidence: RunEvidence) -> Iterator[Row]:
     if before is not None and after is not None and before != after:
         yield Row(Rule.CONFIGURATION_KEPT, expected=True, seen=False, verdict=Verdict.CONTAMINATED)
     algorithm = (after or {}).get("prefix_caching_hash_algo")
-    if run.hash_algorithm is not None and algorithm is not None:
+    if run.hash_algorithm is not None and algorithm is None:
+        yield Row(Rule.HASH_ALGORITHM, run.hash_algorithm, None, Verdict.PARTIAL, Note.UNKNOWN)
+    elif run.hash_algorithm is not None:
         yield _row(Rule.HASH_ALGORITHM, run.hash_algorithm, algorithm, Verdict.WRONG_SERVER)
     if run.caching and evidence.warm is not False:
         yield _warm(warm=evidence.warm)
@@ -283,7 +285,9 @@ def _both(rule: Rule, sent: int, seen: float | None, less: Verdict, more: Verdic
 
 def _off(_run: Run, _evidence: RunEvidence, _result: BenchResult, seen: Counters) -> Iterator[Row]:
     for rule, value in ((Rule.QUERIES, seen.queries_tokens), (Rule.HITS, seen.hits_tokens)):
-        if value is not None:
+        if value is None:
+            yield Row(rule, 0, None, Verdict.PARTIAL, Note.UNKNOWN)
+        else:
             yield _row(rule, 0, value, Verdict.WRONG_SERVER)
 
 

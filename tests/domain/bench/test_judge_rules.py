@@ -184,3 +184,22 @@ def test_the_checklist_opens_where_a_gain_was_due(ratio: float, *, opens: bool) 
     assert needs_checklist(Kind.CACHE_ALONE, one) is opens
     assert needs_checklist(Kind.WORKLOAD, one) is opens
     assert needs_checklist(Kind.NOTHING_SHARED, one) is (ratio < 1)
+
+
+def test_an_unknown_hash_algorithm_is_no_proof() -> None:
+    """Where the server does not say which one it has, a run planned for one is partial."""
+    run, evidence = recorded("0.32.0", "D_c8")
+    assert evidence.after is not None
+    configs = {
+        engine: {k: v for k, v in labels.items() if k != "prefix_caching_hash_algo"}
+        for engine, labels in evidence.after.configs.items()
+    }
+    silent = replace(
+        evidence,
+        before=replace(evidence.before, configs=configs) if evidence.before else None,
+        after=replace(evidence.after, configs=configs),
+    )
+    assert judge(PLAN, run, silent).is_valid
+    verdict = judge(PLAN, replace(run, hash_algorithm="sha256"), silent)
+    assert verdict.verdict is Verdict.PARTIAL
+    assert [row.rule for row in verdict.broken] == [Rule.HASH_ALGORITHM]

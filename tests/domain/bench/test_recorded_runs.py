@@ -335,3 +335,17 @@ def test_commands_of_a_pair_may_differ_in_port_file_and_flag_only() -> None:
     assert [d.part for d in check_pair(off, seed).differences] == [Part.BENCH_ARGUMENTS]
     longer = replace(like, serve_arguments=(*serve, "--enforce-eager"))
     assert [d.part for d in check_pair(off, longer).differences] == [Part.SERVE_ARGUMENTS]
+
+
+@pytest.mark.parametrize("name", ["queries_tokens", "hits_tokens"])
+def test_an_off_run_without_lookup_counters_is_no_proof(name: str) -> None:
+    """A counter that an OFF server does not export is unknown, not the 0 that was asked for."""
+    run, evidence = recorded("0.32.0", "C_c8")
+    assert judge(PLAN, run, evidence).is_valid
+    for snapshot in ("before", "after"):
+        whole = getattr(evidence, snapshot)
+        less = {engine: replace(one, **{name: None}) for engine, one in whole.engines.items()}
+        evidence = replace(evidence, **{snapshot: replace(whole, engines=less)})
+    verdict = judge(PLAN, run, evidence)
+    assert verdict.verdict is Verdict.PARTIAL
+    assert broken(verdict) == {Rule(name.removesuffix("_tokens"))}
