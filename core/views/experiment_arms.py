@@ -14,6 +14,7 @@ from core.cache.store import Row, Store
 from core.config import EvaluatorSettings
 from core.domain.experiments.arms import Arm
 from core.domain.experiments.plan import ExperimentPlan
+from core.domain.experiments.versions import History, Marks, marks
 from core.domain.quality import Dimension, Estimand, SessionSums, Tally
 from core.domain.records import Bools
 from core.domain.scope import MINUTE_S, Scope, Window
@@ -119,6 +120,12 @@ def first_data(store: Store, plan: ExperimentPlan, now: float) -> dict[Arm, floa
     """When the first request of each arm's period began; None: none is known."""
     found: dict[Arm, float | None] = dict.fromkeys(Arm)
     return found | {arm: row.first_at for arm, row in arm_rows(store, "arm_requests", plan, now)}
+
+
+def marks_of(store: Store, known: History, now: float) -> list[Marks]:
+    """Marks of each readable version of a plan, oldest first, by the data until now."""
+    seen = [first_data(store, one.plan, now) for one in known.versions]
+    return marks(known.versions, seen)
 
 
 def plan_series(
