@@ -2066,8 +2066,8 @@ TEXTS: dict[str, str] = {
     "decision.roll_back": "roll back",
     "entry.refused": "This was not recorded. {why}",
     "regression.title": "Regression: what the plan says, and where to reproduce it",
-    "regression.rules": "Rules of the plan. One that says only “regression” is marked where that is "
-    "the verdict; whether another is met, a person says.",
+    "regression.rules": "Rules of the plan. One that says only “regression” is marked where that "
+    "is the verdict; whether another is met, a person says.",
     "regression.met": " · met: the verdict is regression",
     "regression.stop": "Stop: {rule}",
     "regression.rollback": "Roll back: {rule}",

@@ -91,6 +91,17 @@ def plan_scope(plan: ExperimentPlan, now: float, arm: Arm | None = None) -> Scop
     )
 
 
+def read_until(fleet: Fleet, now: float) -> float:
+    """Until when the data are there: a period is over when its last requests were read.
+
+    Where no source of requests is known, nothing more will be read, and the clock counts.
+    """
+    source = fleet.requests
+    if source is None:
+        return now
+    return min(now, fleet.window.start if source.read_to is None else source.read_to)
+
+
 def windows(plan: ExperimentPlan, now: float) -> tuple[tuple[tuple[Arm, ...], Window], ...]:
     """Stretches of time to read, and whose requests begin in each."""
     if plan.arms.dimension is not None:

@@ -20,7 +20,7 @@ from core.domain.experiments.looks import (
     take_look,
 )
 from core.domain.experiments.plan import ExperimentPlan
-from core.domain.experiments.versions import FirstData, Marks, PlanVersion
+from core.domain.experiments.versions import Marks, PlanVersion
 from core.domain.observed import Observed, above_zero, of_hits_and_gate
 from core.domain.scope import Scope
 from core.domain.statistics.gate import Flag, Verdict, confidence_of, flags
@@ -28,10 +28,10 @@ from core.domain.statistics.holds import HoldReason
 from core.views.experiment_arms import (
     ArmSums,
     arm_sums,
-    first_data,
     marks_of,
     plan_scope,
     plan_series,
+    read_until,
 )
 from core.views.experiment_efficiency import EfficiencyRow, efficiency
 from core.views.experiment_engines import engine_rows
@@ -81,8 +81,6 @@ class ExperimentView:
         The newest version; all figures are by it.
     marks : tuple of Marks
         What was known when each version was registered, oldest first.
-    first_data : dict
-        When the first request of each arm's period began; None: none is known.
     series : Series
         The primary score as the cache knows it.
     figures : GateFigures
@@ -111,7 +109,6 @@ class ExperimentView:
     log: ExperimentLog
     version: PlanVersion
     marks: tuple[Marks, ...]
-    first_data: FirstData
     series: Series
     figures: GateFigures
     efficiency: tuple[EfficiencyRow, ...]
@@ -239,14 +236,16 @@ def build_experiment(
     if stands.due is not None:
         due = _take(log, version, stands, figures.look, found, by=NOBODY, watermark=None)
     verdict, told, holds = _verdict(due, log.newest_look, found)
-    shown = (*efficiency(store, arms, figures, now), *engine_rows(store, plan, now))
+    shown = (
+        *efficiency(store, arms, figures, read_until(fleet, now)),
+        *engine_rows(store, plan, now),
+    )
     return ExperimentView(
         now=now,
         fleet=fleet,
         log=log,
         version=version,
         marks=marked,
-        first_data=first_data(store, plan, now),
         series=series,
         figures=figures,
         efficiency=shown,
@@ -263,17 +262,6 @@ def build_experiment(
         if told is Verdict.REGRESSION
         else (),
     )
-
-
-def read_until(fleet: Fleet, now: float) -> float:
-    """Until when the data are there: a period is over when its last requests were read.
-
-    Where no source of requests is known, nothing more will be read, and the clock counts.
-    """
-    source = fleet.requests
-    if source is None:
-        return now
-    return min(now, fleet.window.start if source.read_to is None else source.read_to)
 
 
 def _at_its_level(

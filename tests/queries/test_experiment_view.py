@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from core.domain.experiments.arms import Arm as Side
 from core.domain.experiments.arms import Arms, ByAttribute, ByTime, Dimension, Period
 from core.domain.experiments.comparison import Comparison
 from core.domain.experiments.decision import Decision
@@ -118,7 +117,7 @@ def test_a_plan_after_its_data_is_marked(trial: Trial) -> None:
     assert view.mark.registered_after_data
     assert view.verdict is Verdict.HOLD
     assert reasons(view.holds) == ["registered_after_data"]
-    assert view.first_data[Side.NEW] == START + 600
+    assert view.mark.first_data_at == START + 600
 
 
 def test_an_edited_plan_keeps_its_old_version(trial: Trial) -> None:

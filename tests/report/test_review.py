@@ -332,3 +332,27 @@ def test_a_look_has_the_unit_of_its_own_plan(real: Path, settings: Settings) -> 
     for document in (found, one):
         (row,) = table_of(document, "looks").rows
         assert row[4] == Cell(fmt.points(-0.125, None, ratio=False), exact=-0.125)
+
+
+def test_engines_that_took_turns_make_one_rate(real: Path) -> None:
+    """One engine after the other in an hour: by minutes and by hours the seconds are the same."""
+    counted = {"prompt_tokens": 6.0}
+    first, then = (WrittenEngine(pod, per_minute=counted).tables for pod in ("a", "b"))
+    for series in (*first["series"], *then["series"]):
+        series["instrument"] = "request_prompt_tokens_count"
+    moments = sorted({cell["minute"] for cell in first["counter_cells"]})
+    half = moments[len(moments) // 2]
+    first["counter_cells"] = [one for one in first["counter_cells"] if one["minute"] < half]
+    then["counter_cells"] = [one for one in then["counter_cells"] if one["minute"] >= half]
+    put(real, first)
+    put(real, then)
+    store = opened(real)
+    day = Scope(start=T0 // 86_400 * 86_400, end=(T0 // 86_400 + 2) * 86_400)
+    params = query_params(day, day.window(T0 + 86_400))
+    minutes, hours = (
+        store.read("completed_requests", params | {"span_s": span})[0] for span in (60, 3600)
+    )
+    store.close()
+    assert minutes == hours
+    assert minutes.requests == 6.0 * len(moments)
+    assert minutes.observed_s == 60.0 * len(moments)
