@@ -1920,6 +1920,8 @@ TEXTS: dict[str, str] = {
     "experiments.holds": "Why it holds",
     "experiments.reading": "Requests and scores are still being read, so these figures will move. "
     "Record no look before that is over.",
+    "experiments.unread": "The period is over, but its last requests were not read yet. The last "
+    "look is due when they are.",
     "experiments.would_hold": "A look would hold now",
     "experiments.against": "{value} against {limit}",
     "experiments.gate": "Quality gate",
@@ -2010,6 +2012,7 @@ TEXTS: dict[str, str] = {
     "standing.since": "It said “{verdict}” then; reasons to hold were found since.",
     "standing.missed": "Planned looks that were passed over: {n}.",
     "marks.after_data": "registered after its data exist ({arms})",
+    "marks.late": "registered after its data exist",
     "marks.edited": "edited after data were seen",
     "marks.none": "before any data",
     "marks.after_data_long": "This plan was registered after its data exist: what it asks may "
@@ -2071,7 +2074,9 @@ TEXTS: dict[str, str] = {
     "decision.roll_back": "roll back",
     "entry.refused": "This was not recorded. {why}",
     "regression.title": "Regression: what the plan says, and where to reproduce it",
-    "regression.rules": "Rules of the plan. Whether each is met, a person says.",
+    "regression.rules": "Rules of the plan. One that says only “regression” is marked where that "
+    "is the verdict; whether another is met, a person says.",
+    "regression.met": " · met: the verdict is regression",
     "regression.stop": "Stop: {rule}",
     "regression.rollback": "Roll back: {rule}",
     "regression.restore": "Restore: {how}",

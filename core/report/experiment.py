@@ -29,6 +29,7 @@ from core.report.gate_words import (
     gate_dots,
     gate_notes,
     is_rate,
+    rule_lines,
     standing_words,
     verdict_words,
     warnings,
@@ -132,13 +133,10 @@ def gate(one: ExperimentView) -> Iterator[Block]:
 
 def regression(one: ExperimentView) -> Iterator[Block]:
     """On a regression: the rules that the plan names, and requests to reproduce it from."""
-    if Verdict.REGRESSION not in (one.verdict, one.told) and not one.failing:
+    if Verdict.REGRESSION not in (one.verdict, one.told):
         return
     yield Heading(say("regression.title"))
-    rules = [say("regression.stop", rule=rule) for rule in one.plan.stop_rules]
-    rules += [say("regression.rollback", rule=rule) for rule in one.plan.rollback_rules]
-    restore = say("regression.restore", how=one.plan.restore_procedure)
-    yield Lines((say("regression.rules"), *rules, restore))
+    yield Lines(tuple(rule_lines(one)))
     columns = [
         Column(say("col.time_utc")),
         Column(say("col.observation")),

@@ -3,15 +3,13 @@
 from collections.abc import Iterator
 
 from core.domain.experiments.look_record import TakenLook
-from core.domain.experiments.versions import Marks
 from core.messages import named, say
 from core.report import cells
 from core.report.cells import moment
 from core.report.document import Block, Cell, Column, Heading, Kind, Lines, Tone, table
 from core.report.gate_words import evidence_line, is_rate, verdict_words
-from core.report.records import estimate, short_hash, verdict
+from core.report.records import estimate, marks, short_hash, verdict
 from core.views.experiment_log import StoredDecision
-from core.views.experiment_words import evidence_words
 from core.views.experiments import Change, ExperimentView
 
 
@@ -78,14 +76,20 @@ def _look(one: ExperimentView, look: TakenLook) -> list[Cell]:
         Cell(str(record.number) if planned else say("looks.not_planned")),
         Cell(record.taken_by),
         verdict(record.verdict),
-        estimate(look, ratio=is_rate(one.plan)),
+        estimate(look, ratio=_is_rate(one, record.plan_hash)),
         Cell(verdict_words(record.interval_verdict) if planned else say("table.none")),
         Cell(say("looks.nothing_spent") if record.level is None else f"{record.level:.3g}"),
         Cell(f"{record.clusters_base} / {record.clusters_new}"),
-        Cell("; ".join(evidence_words(line) for line in record.holds) or say("table.none")),
+        Cell("; ".join(evidence_line(line, moment) for line in record.holds) or say("table.none")),
         Cell(say(f"look_reason.{record.reason}")),
         Cell(short_hash(record.plan_hash)),
     ]
+
+
+def _is_rate(one: ExperimentView, plan_hash: str) -> bool | None:
+    """Whether a version of the plan is about a pass rate; None: it cannot be read."""
+    version = one.log.history.by_hash(plan_hash)
+    return None if version is None else is_rate(version.plan)
 
 
 def logged_changes(one: ExperimentView) -> Iterator[Block]:
@@ -138,7 +142,7 @@ def versions(one: ExperimentView) -> Iterator[Block]:
             cells.time(version.registered_at),
             Cell(version.registered_by),
             Cell(short_hash(version.plan_hash)),
-            _marks(mark),
+            marks(mark),
         ]
         for version, mark in zip(one.log.history.versions, one.marks, strict=True)
     ]
@@ -148,13 +152,3 @@ def versions(one: ExperimentView) -> Iterator[Block]:
         unknown = [cells.unknown(), cells.unknown()]
         rows.append([number, *unknown, Cell(short_hash(broken.plan_hash)), fault])
     yield table("versions", "", columns, rows, empty=say("table.none"))
-
-
-def _marks(mark: Marks) -> Cell:
-    found = []
-    if mark.registered_after_data:
-        arms = ", ".join(say(f"of.{arm}") for arm in mark.seen_arms)
-        found.append(say("marks.after_data", arms=arms))
-    if mark.edited_after_data:
-        found.append(say("marks.edited"))
-    return Cell(" · ".join(found), Kind.BAD) if found else Cell(say("marks.none"))

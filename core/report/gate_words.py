@@ -9,6 +9,7 @@ from core import format as fmt
 from core.domain.experiments.evidence import EvidenceLine
 from core.domain.experiments.look_record import TakenLook
 from core.domain.experiments.plan import ExperimentPlan
+from core.domain.experiments.rules import is_met
 from core.domain.quality import Estimand
 from core.domain.statistics.gate import Verdict, alpha_of
 from core.domain.statistics.missing import IntervalTippingPoint, Tips
@@ -79,6 +80,8 @@ def warnings(one: ExperimentView) -> list[str]:
     said = []
     if one.fleet.requests is not None and one.fleet.requests.state == "backfilling":
         said.append(say("experiments.reading"))
+    if one.unread:
+        said.append(say("experiments.unread"))
     if one.mark.registered_after_data:
         said.append(say("marks.after_data_long"))
     if one.mark.edited_after_data:
@@ -110,6 +113,22 @@ def _figure(reason: str, value: float | None, clock: Clock) -> str | None:
     if reason in TIMES:
         return clock(value)
     return f"{value * 100:.1f} %" if reason in SHARES else f"{value:.4g}"
+
+
+def rule_lines(one: ExperimentView) -> list[str]:
+    """Stop and rollback rules of the plan, those that the verdict meets marked; and the way back.
+
+    Of a rule that says more than the verdict nobody but a person knows whether it is met.
+    """
+    plan = one.plan
+    keys = ("regression.stop", "regression.rollback")
+    said = []
+    for key, rules in zip(keys, (plan.stop_rules, plan.rollback_rules), strict=True):
+        for rule in rules:
+            met = say("regression.met") if is_met(rule, one.verdict) else ""
+            said.append(say(key, rule=rule) + met)
+    restore = say("regression.restore", how=plan.restore_procedure)
+    return [say("regression.rules"), *said, restore]
 
 
 def gate_dots(one: ExperimentView) -> list[Dot]:

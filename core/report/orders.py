@@ -16,8 +16,8 @@ import msgspec
 from core.cache.store import Store
 from core.config import Settings
 from core.domain.scope import from_query
-from core.errors import DashboardError
-from core.report.make import Format, document_of, written
+from core.errors import DashboardError, ReportError
+from core.report.make import Format, Made, document_of, written
 
 log = logging.getLogger(__name__)
 KEEP_S = 3600.0
@@ -129,10 +129,8 @@ def answer_waiting(orders: ReportOrders, store: Store, settings: Settings) -> in
 
 
 def _answer(order: ReportOrder, store: Store, settings: Settings) -> ReportAnswer:
-    scope, _ = from_query(order.query)
     try:
-        document = document_of(store, settings, scope, experiment=order.experiment, now=time.time())
-        made = written(document, order.format)
+        made = _made(order, store, settings)
     except DashboardError as error:
         return ReportAnswer(title=error.title, detail=error.detail, next_step=error.next_step)
     except Exception as error:
@@ -143,3 +141,14 @@ def _answer(order: ReportOrder, store: Store, settings: Settings) -> ReportAnswe
             next_step="The log of the app has more.",
         )
     return ReportAnswer(made.name, made.data)
+
+
+def _made(order: ReportOrder, store: Store, settings: Settings) -> Made:
+    scope, wrong = from_query(order.query)
+    if wrong:
+        raise ReportError(
+            f"the app cannot read {', '.join(wrong)} of what was ordered",
+            next_step="Run the command line of the version that the app has.",
+        )
+    document = document_of(store, settings, scope, experiment=order.experiment, now=time.time())
+    return written(document, order.format)

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 from core import format as fmt
 from core.domain.experiments.look_record import TakenLook
+from core.domain.experiments.versions import Marks
 from core.domain.statistics.sums import Interval
 from core.messages import say
 from core.report import cells
+from core.report.cells import moment
 from core.report.document import Block, Cell, Column, Heading, Kind, Lines, Tone, table
-from core.report.gate_words import is_rate, points
+from core.report.gate_words import evidence_line, is_rate, points
 from core.views.review import PeriodReview
 from core.views.review_records import DecisionEntry, LookEntry, PlanEntry
 
@@ -80,11 +82,11 @@ def _looks(view: PeriodReview) -> Block:
         Column(say("review.holds"), wide=True),
         Column(say("col.by")),
     ]
-    rows = [_look(view, one) for one in view.records.looks]
+    rows = [_look(one) for one in view.records.looks]
     return table("looks", "", columns, rows, empty=say("review.no_looks"))
 
 
-def _look(view: PeriodReview, one: LookEntry) -> list[Cell]:
+def _look(one: LookEntry) -> list[Cell]:
     head = [cells.time(one.taken_at), Cell(one.experiment)]
     if one.taken is None:
         words = say("review.unreadable", fault=one.fault)
@@ -95,25 +97,16 @@ def _look(view: PeriodReview, one: LookEntry) -> list[Cell]:
         *head,
         Cell(number),
         verdict(record.verdict),
-        estimate(one.taken, ratio=_is_rate(view, one)),
-        Cell(
-            "; ".join(say(f"evidence.{line.reason}") for line in record.holds) or say("table.none")
-        ),
+        estimate(one.taken, ratio=None if one.plan is None else is_rate(one.plan)),
+        Cell("; ".join(evidence_line(line, moment) for line in record.holds) or say("table.none")),
         Cell(record.taken_by),
     ]
 
 
-def _is_rate(view: PeriodReview, one: LookEntry) -> bool:
-    """Whether the plan of a look is about a pass rate; taken as one where it is not at hand."""
-    plans = [p.version.plan for p in view.records.plans if p.version is not None]
-    mine = [plan for plan in plans if one.taken and plan.plan_hash == one.taken.record.plan_hash]
-    return all(is_rate(plan) for plan in mine)
-
-
-def estimate(look: TakenLook, *, ratio: bool) -> Cell:
-    """New minus baseline with the interval of a look."""
+def estimate(look: TakenLook, *, ratio: bool | None) -> Cell:
+    """New minus baseline with the interval of a look; ratio None: nobody knows its unit."""
     record = look.record
-    if record.estimate is None:
+    if record.estimate is None or ratio is None:
         return cells.unknown()
     interval = None
     if record.lower is not None and record.upper is not None:
@@ -129,6 +122,7 @@ def _plans(view: PeriodReview) -> Block:
         Column(say("review.title"), wide=True),
         Column(say("review.lever")),
         Column(say("review.margin"), numeric=True),
+        Column(say("plan.marks"), wide=True),
         Column(say("col.by")),
         Column(say("review.plan_hash")),
     ]
@@ -140,7 +134,7 @@ def _plan(one: PlanEntry) -> list[Cell]:
     head = [cells.time(one.registered_at), Cell(one.experiment), _version(one)]
     if one.version is None:
         words = say("review.unreadable", fault=one.fault)
-        tail = [cells.unknown(), cells.unknown(), cells.unknown()]
+        tail = [cells.unknown()] * 4
         return [*head, Cell(words, Kind.BAD), *tail, Cell(short_hash(one.plan_hash))]
     plan = one.version.plan
     rate = is_rate(plan)
@@ -149,9 +143,21 @@ def _plan(one: PlanEntry) -> list[Cell]:
         Cell(plan.title),
         Cell(say(f"lever.{plan.lever}")),
         Cell(points(plan.margin, ratio=rate), exact=plan.margin),
+        cells.unknown() if one.marks is None else marks(one.marks),
         Cell(one.version.registered_by),
         Cell(short_hash(one.plan_hash)),
     ]
+
+
+def marks(found: Marks) -> Cell:
+    """What was known when a version of a plan was registered."""
+    said = []
+    if found.registered_after_data:
+        arms = ", ".join(say(f"of.{arm}") for arm in found.seen_arms)
+        said.append(say("marks.after_data", arms=arms))
+    if found.edited_after_data:
+        said.append(say("marks.edited"))
+    return Cell(" · ".join(said), Kind.BAD) if said else Cell(say("marks.none"))
 
 
 def _version(one: PlanEntry) -> Cell:

@@ -5,11 +5,10 @@ from datetime import tzinfo
 from core import format as fmt
 from core.domain.experiments.arms import Arm, Dimension
 from core.domain.experiments.look_record import TakenLook
-from core.domain.quality import Estimand
 from core.domain.scope import iso_minute
 from core.domain.statistics.gate import Verdict
 from core.messages import named, say
-from core.report.gate_words import evidence_line, verdict_words
+from core.report.gate_words import evidence_line, is_rate, rule_lines, verdict_words
 from core.ui.experiment_plan import HASH_DIGITS
 from core.ui.experiments import clock, moment
 from core.ui.frame import heading, time_axis
@@ -18,7 +17,6 @@ from core.ui.request import lines
 from core.ui.tables import Cell, Column, Link, PageLink, table
 from core.views.experiment_arms import plan_scope, so_far
 from core.views.experiment_log import ExperimentLog
-from core.views.experiment_words import evidence_words
 from core.views.experiments import ExperimentsView, ExperimentView
 
 
@@ -34,19 +32,22 @@ def experiments_table(view: ExperimentsView) -> None:
         Column(say("experiments.last_verdict")),
         Column(say("decisions.decision")),
     ]
-    rows = [_experiment(log, zone) for log in view.logs]
+    rows = [_experiment(log, zone, late=log.experiment in view.late) for log in view.logs]
     table("experiments", columns, rows, empty=say("experiments.none"))
 
 
-def _experiment(log: ExperimentLog, zone: tzinfo) -> list[Cell]:
+def _experiment(log: ExperimentLog, zone: tzinfo, *, late: bool) -> list[Cell]:
     newest, made = log.history.newest, log.decisions[-1:]
     title = log.experiment if newest is None else f"{newest.plan.title} · {log.experiment}"
     decisions = [named("decision.", one.decision) for one in made]
+    registered = None if newest is None else fmt.clock(newest.registered_at, zone, day=True)
+    if late:
+        registered = f"{registered} · {say('marks.late')}"
     return [
         PageLink(title, "experiments", {"experiment": log.experiment}),
         None if newest is None else say(f"lever.{newest.plan.lever}"),
         None if newest is None else newest.number,
-        None if newest is None else fmt.clock(newest.registered_at, zone, day=True),
+        registered,
         verdict_words(log.verdict),
         *(decisions or [say("table.none")]),
     ]
@@ -95,7 +96,7 @@ def _look(one: ExperimentView, look: TakenLook) -> list[Cell]:
         say("looks.nothing_spent") if record.level is None else f"{record.level:.3g}",
         _information(look),
         f"{record.clusters_base} / {record.clusters_new}",
-        "; ".join(evidence_words(line) for line in record.holds) or say("table.none"),
+        "; ".join(evidence_line(line, clock(one)) for line in record.holds) or say("table.none"),
         say(f"look_reason.{record.reason}"),
         None if record.watermark is None else moment(one, record.watermark),
         record.plan_hash[:HASH_DIGITS],
@@ -108,14 +109,13 @@ def _looks_of(one: ExperimentView, plan_hash: str) -> str:
 
 
 def _interval(one: ExperimentView, look: TakenLook) -> Cell:
-    record = look.record
-    if record.estimate is None:
+    record, version = look.record, one.log.history.by_hash(look.record.plan_hash)
+    if record.estimate is None or version is None:
         return None
     interval = None
     if record.lower is not None and record.upper is not None:
         interval = (record.lower, record.upper)
-    ratio = one.plan.estimand is not Estimand.MEAN
-    return fmt.points(record.estimate, interval, ratio=ratio)
+    return fmt.points(record.estimate, interval, ratio=is_rate(version.plan))
 
 
 def _information(look: TakenLook) -> Cell:
@@ -186,13 +186,10 @@ def changes_log(one: ExperimentView) -> None:
 
 def regression_panel(one: ExperimentView) -> None:
     """What the plan says to do on a regression, and requests to reproduce it from."""
-    if Verdict.REGRESSION not in (one.verdict, one.told) and not one.failing:
+    if Verdict.REGRESSION not in (one.verdict, one.told):
         return
     heading(say("regression.title"))
-    plan = one.plan
-    rules = [say("regression.stop", rule=rule) for rule in plan.stop_rules]
-    rules += [say("regression.rollback", rule=rule) for rule in plan.rollback_rules]
-    lines([say("regression.rules"), *rules, say("regression.restore", how=plan.restore_procedure)])
+    lines(rule_lines(one))
     columns = [
         Column(say("col.time")),
         Column(say("col.observation")),

@@ -14,6 +14,7 @@ from core.cache.store import Row, Store
 from core.config import EvaluatorSettings
 from core.domain.experiments.arms import Arm
 from core.domain.experiments.plan import ExperimentPlan
+from core.domain.experiments.versions import History, Marks, marks
 from core.domain.quality import Dimension, Estimand, SessionSums, Tally
 from core.domain.records import Bools
 from core.domain.scope import MINUTE_S, Scope, Window
@@ -90,6 +91,17 @@ def plan_scope(plan: ExperimentPlan, now: float, arm: Arm | None = None) -> Scop
     )
 
 
+def read_until(fleet: Fleet, now: float) -> float:
+    """Until when the data are there: a period is over when its last requests were read.
+
+    Where no source of requests is known, nothing more will be read, and the clock counts.
+    """
+    source = fleet.requests
+    if source is None:
+        return now
+    return min(now, fleet.window.start if source.read_to is None else source.read_to)
+
+
 def windows(plan: ExperimentPlan, now: float) -> tuple[tuple[tuple[Arm, ...], Window], ...]:
     """Stretches of time to read, and whose requests begin in each."""
     if plan.arms.dimension is not None:
@@ -119,6 +131,12 @@ def first_data(store: Store, plan: ExperimentPlan, now: float) -> dict[Arm, floa
     """When the first request of each arm's period began; None: none is known."""
     found: dict[Arm, float | None] = dict.fromkeys(Arm)
     return found | {arm: row.first_at for arm, row in arm_rows(store, "arm_requests", plan, now)}
+
+
+def marks_of(store: Store, known: History, now: float) -> list[Marks]:
+    """Marks of each readable version of a plan, oldest first, by the data until now."""
+    seen = [first_data(store, one.plan, now) for one in known.versions]
+    return marks(known.versions, seen)
 
 
 def plan_series(

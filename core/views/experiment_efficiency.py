@@ -135,12 +135,13 @@ class RequestRows:
         return EfficiencyRow(ratio.metric, base, new, delta, interval, ratio.beside)
 
     def rate(self) -> EfficiencyRow:
-        """Requests a minute of each arm's period up to now."""
+        """Requests a minute of each arm's period so far; no traffic where there was none."""
         base, new = (
             ratio_of_sums(
                 "arm_request_rate",
-                float(self.count(arm, "requests")),
+                float(requests) if (requests := self.count(arm, "requests")) else None,
                 self.minutes[arm],
+                absent=Reason.NO_TRAFFIC,
                 at_most_one=False,
             )
             for arm in (Arm.BASE, Arm.NEW)

@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.cache.store import Row, Store
-from core.domain.experiments.look_record import LookRow, StoredLooks, TakenLook, stored_looks
+from core.domain.experiments.look_record import (
+    LookRow,
+    StoredLooks,
+    TakenLook,
+    counted,
+    stored_looks,
+)
 from core.domain.experiments.versions import History, PlanRow, history
 from core.domain.statistics.gate import Verdict
 
@@ -35,9 +41,10 @@ class ExperimentLog:
 
     @property
     def newest_look(self) -> TakenLook | None:
-        """The last look that carries a verdict, of whatever version."""
-        told = [look for look in self.looks.taken if look.record.verdict is not None]
-        return told[-1] if told else None
+        """The last planned look that counts, at the newest version of the plan."""
+        newest = self.history.newest
+        looks = () if newest is None else counted(self.looks.taken, newest.plan_hash)
+        return looks[-1] if looks else None
 
     @property
     def verdict(self) -> Verdict | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from core.cache.store import Row, Store
 from core.config import EvaluatorSettings
 from core.domain.experiments.evidence import Evidence, EvidenceLine
-from core.domain.experiments.look_record import LookReason, LookRecord, TakenLook, counted
+from core.domain.experiments.look_record import LookReason, LookRecord, TakenLook
 from core.domain.experiments.looks import (
     LookFigures,
     Standing,
@@ -20,17 +20,18 @@ from core.domain.experiments.looks import (
     take_look,
 )
 from core.domain.experiments.plan import ExperimentPlan
-from core.domain.experiments.versions import FirstData, Marks, PlanVersion, marks
+from core.domain.experiments.versions import Marks, PlanVersion
 from core.domain.observed import Observed, above_zero, of_hits_and_gate
 from core.domain.scope import Scope
-from core.domain.statistics.gate import Flag, Verdict, confidence_of, flags, interval_verdict
+from core.domain.statistics.gate import Flag, Verdict, confidence_of, flags
 from core.domain.statistics.holds import HoldReason
 from core.views.experiment_arms import (
     ArmSums,
     arm_sums,
-    first_data,
+    marks_of,
     plan_scope,
     plan_series,
+    read_until,
 )
 from core.views.experiment_efficiency import EfficiencyRow, efficiency
 from core.views.experiment_engines import engine_rows
@@ -80,8 +81,6 @@ class ExperimentView:
         The newest version; all figures are by it.
     marks : tuple of Marks
         What was known when each version was registered, oldest first.
-    first_data : dict
-        When the first request of each arm's period began; None: none is known.
     series : Series
         The primary score as the cache knows it.
     figures : GateFigures
@@ -102,7 +101,7 @@ class ExperimentView:
     watermark : float or None
         Until when requests were read.
     failing : tuple of FailingRequest
-        Failed requests of the new arm, where an interval says regression.
+        Failed requests of the new arm, where the interval of a planned look says regression.
     """
 
     now: float
@@ -110,7 +109,6 @@ class ExperimentView:
     log: ExperimentLog
     version: PlanVersion
     marks: tuple[Marks, ...]
-    first_data: FirstData
     series: Series
     figures: GateFigures
     efficiency: tuple[EfficiencyRow, ...]
@@ -138,7 +136,13 @@ class ExperimentView:
     @property
     def last_look(self) -> TakenLook | None:
         """The last planned look at this version that counts."""
-        return last_counted(self.log, self.version)
+        return self.log.newest_look
+
+    @property
+    def unread(self) -> bool:
+        """Whether the period is over, and its last requests were not read yet."""
+        end = self.plan.period.end
+        return self.now >= end > read_until(self.fleet, self.now)
 
     @property
     def since(self) -> tuple[EvidenceLine, ...]:
@@ -184,6 +188,8 @@ class ExperimentsView:
     one: ExperimentView | None
     log: ExperimentLog | None
     """What is stored of the chosen experiment."""
+    late: frozenset[str]
+    """Experiments whose newest plan was registered after its data existed."""
 
 
 def build(store: Store, scope: Scope, now: float, question: Question) -> ExperimentsView:
@@ -195,7 +201,16 @@ def build(store: Store, scope: Scope, now: float, question: Question) -> Experim
     one = None
     if chosen is not None:
         one = build_experiment(store, chosen.experiment, now, evaluators=question.evaluators)
-    return ExperimentsView(load_fleet(store, scope, now), logs, one, chosen)
+    return ExperimentsView(
+        load_fleet(store, scope, now), logs, one, chosen, _late(store, logs, now)
+    )
+
+
+def _late(store: Store, logs: Sequence[ExperimentLog], now: float) -> frozenset[str]:
+    marked = {log.experiment: marks_of(store, log.history, now)[-1:] for log in logs}
+    return frozenset(
+        name for name, newest in marked.items() if any(one.registered_after_data for one in newest)
+    )
 
 
 def build_experiment(
@@ -212,25 +227,25 @@ def build_experiment(
     fleet = load_fleet(store, plan_scope(plan, now), now)
     series = plan_series(store, plan, fleet.window, evaluators)
     arms = arm_sums(store, fleet, plan, series, now)
-    stands, figures = _at_its_level(log, version, arms, now)
-    seen = [first_data(store, one.plan, now) for one in log.history.versions]
-    marked = tuple(marks(log.history.versions, seen))
+    stands, figures = _at_its_level(log, version, arms, read_until(fleet, now))
+    marked = tuple(marks_of(store, log.history, now))
     rows = changes_of(store, version, now)
     about = (arms, figures, tuple(map(logged, rows)))
     found = evidence(store, version, marked[-1], about=about, now=now)
     due = None
     if stands.due is not None:
         due = _take(log, version, stands, figures.look, found, by=NOBODY, watermark=None)
-    verdict, told, holds = _verdict(due, last_counted(log, version), found)
-    shown = (*efficiency(store, arms, figures, now), *engine_rows(store, plan, now))
-    lower = told is Verdict.REGRESSION or _is_lower(figures, plan)
+    verdict, told, holds = _verdict(due, log.newest_look, found)
+    shown = (
+        *efficiency(store, arms, figures, read_until(fleet, now)),
+        *engine_rows(store, plan, now),
+    )
     return ExperimentView(
         now=now,
         fleet=fleet,
         log=log,
         version=version,
         marks=marked,
-        first_data=seen[-1],
         series=series,
         figures=figures,
         efficiency=shown,
@@ -243,30 +258,26 @@ def build_experiment(
         holds=holds,
         watermark=_watermark(fleet),
         observed=() if verdict is None else of_hits_and_gate(_hit_change(shown), verdict),
-        failing=failing_requests(store, fleet, plan, series, now) if lower else (),
+        failing=failing_requests(store, fleet, plan, series, now)
+        if told is Verdict.REGRESSION
+        else (),
     )
 
 
 def _at_its_level(
-    log: ExperimentLog, version: PlanVersion, arms: ArmSums, now: float
+    log: ExperimentLog, version: PlanVersion, arms: ArmSums, until: float
 ) -> tuple[Standing, GateFigures]:
     """Which look is due, and the figures at its level; at the plan's where none is."""
     usual = gate_figures(arms, confidence=confidence_of(version.plan.alpha))
-    stands = _standing(log, version, usual.look, now)
+    stands = _standing(log, version, usual.look, until)
     confidence = _confidence(log, version, stands, usual.look)
     if confidence is None:
         return stands, usual
     return stands, gate_figures(arms, confidence=confidence)
 
 
-def last_counted(log: ExperimentLog, version: PlanVersion) -> TakenLook | None:
-    """The last planned look at a version that counts."""
-    looks = counted(log.looks.taken, version.plan_hash)
-    return looks[-1] if looks else None
-
-
 def _standing(
-    log: ExperimentLog, version: PlanVersion, figures: LookFigures, now: float
+    log: ExperimentLog, version: PlanVersion, figures: LookFigures, until: float
 ) -> Standing:
     there = information(
         version.plan,
@@ -274,7 +285,7 @@ def _standing(
         clusters_base=figures.clusters_base,
         se=figures.se,
     )
-    return standing(version, log.looks.taken, at=now, information_now=there)
+    return standing(version, log.looks.taken, at=until, information_now=there)
 
 
 def _confidence(
@@ -386,8 +397,3 @@ def _hit_change(rows: Sequence[EfficiencyRow]) -> float | None:
     """How much the cached share rose, where its whole interval lies above 0."""
     row = next(one for one in rows if one.metric == HITS)
     return row.delta if above_zero(row.interval) else None
-
-
-def _is_lower(figures: GateFigures, plan: ExperimentPlan) -> bool:
-    interval = figures.difference.interval
-    return interval is not None and interval_verdict(interval, plan.margin) is Verdict.REGRESSION

@@ -148,7 +148,7 @@ def build_period(store: Store, scope: Scope, now: float, asked: ReviewQuestion) 
         ),
         violations=_violations(store, params),
         sources=_sources(store),
-        records=records_in(store, window),
+        records=records_in(store, window, now),
         revisions=tuple(RevisionSeen(*r) for r in store.read("revisions_in_period", params)),
         schema=_schema(store),
     )

@@ -6,29 +6,39 @@ from itertools import groupby
 
 from core.cache.store import Row, Store
 from core.domain.experiments.look_record import LookRow, TakenLook, stored_looks
-from core.domain.experiments.versions import BrokenPlan, PlanRow, PlanVersion, history
+from core.domain.experiments.plan import ExperimentPlan
+from core.domain.experiments.versions import History, Marks, PlanRow, PlanVersion, history
 from core.domain.scope import Window
+from core.views.experiment_arms import marks_of
 
 
 @dataclass(frozen=True)
 class PlanEntry:
-    """A version of a plan that was registered in the period; `fault`: it cannot be used."""
+    """A version of a plan that was registered in the period; `fault`: it cannot be used.
+
+    `marks` say what was known when it was registered; None: of one that cannot be used.
+    """
 
     experiment: str
     number: int
     plan_hash: str
     registered_at: float
     version: PlanVersion | None
+    marks: Marks | None
     fault: str | None
 
 
 @dataclass(frozen=True)
 class LookEntry:
-    """A look that was taken in the period; `taken` None: it cannot be read, `fault` says why."""
+    """A look that was taken in the period; `taken` None: it cannot be read, `fault` says why.
+
+    `plan` is the version it was taken at; None: it cannot be read.
+    """
 
     experiment: str
     taken_at: float
     taken: TakenLook | None
+    plan: ExperimentPlan | None
     fault: str | None
 
 
@@ -55,12 +65,22 @@ class Records:
     decisions: tuple[DecisionEntry, ...]
 
 
-def records_in(store: Store, window: Window) -> Records:
-    """Read what was recorded in a window, of every experiment."""
+def records_in(store: Store, window: Window, now: float) -> Records:
+    """Read what was recorded in a window, of every experiment; marks by the data until now."""
     every = {"experiment": None}
+    plans = _by_experiment(store.read("experiment_plans", every))
+    looks = _by_experiment(store.read("experiment_looks", every))
+    known = {name: history(PlanRow(*row) for row in rows) for name, rows in plans.items()}
     return Records(
-        plans=tuple(_plans(store.read("experiment_plans", every), window)),
-        looks=tuple(_looks(store.read("experiment_looks", every), window)),
+        plans=tuple(
+            entry for name in plans for entry in _plans(store, name, plans[name], window, now=now)
+        ),
+        looks=tuple(
+            entry
+            for name in looks
+            for entry in _looks(name, looks[name], known.get(name, History()))
+            if _inside(entry.taken_at, window)
+        ),
         decisions=tuple(
             _decision(row)
             for row in store.read("experiment_decisions", every)
@@ -69,32 +89,40 @@ def records_in(store: Store, window: Window) -> Records:
     )
 
 
-def _plans(rows: Iterable[Row], window: Window) -> Iterable[PlanEntry]:
-    for experiment, mine in groupby(rows, key=lambda row: row.experiment):
-        stored = [PlanRow(*row) for row in mine]
-        found = history(stored)
-        first = {row.plan_hash: row.registered_at for row in reversed(stored)}
-        entries = [_plan(experiment, one, first[one.plan_hash]) for one in found.versions]
-        entries += [_plan(experiment, one, first[one.plan_hash]) for one in found.broken]
-        inside = (one for one in entries if _inside(one.registered_at, window))
-        yield from sorted(inside, key=lambda one: one.number)
+def _by_experiment(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    return {name: list(mine) for name, mine in groupby(rows, key=lambda row: row.experiment)}
 
 
-def _plan(experiment: str, one: PlanVersion | BrokenPlan, at: float) -> PlanEntry:
-    if isinstance(one, BrokenPlan):
-        return PlanEntry(experiment, one.number, one.plan_hash, at, None, one.fault)
-    return PlanEntry(experiment, one.number, one.plan_hash, one.registered_at, one, None)
+def _plans(
+    store: Store, name: str, rows: Iterable[Row], window: Window, *, now: float
+) -> list[PlanEntry]:
+    stored = [PlanRow(*row) for row in rows]
+    if not any(_inside(row.registered_at, window) for row in stored):
+        return []
+    found = history(stored)
+    marked = marks_of(store, found, now)
+    first = {row.plan_hash: row.registered_at for row in reversed(stored)}
+    entries = [
+        PlanEntry(name, one.number, one.plan_hash, one.registered_at, one, mark, None)
+        for one, mark in zip(found.versions, marked, strict=True)
+    ]
+    entries += [
+        PlanEntry(name, one.number, one.plan_hash, first[one.plan_hash], None, None, one.fault)
+        for one in found.broken
+    ]
+    inside = (one for one in entries if _inside(one.registered_at, window))
+    return sorted(inside, key=lambda one: one.number)
 
 
-def _looks(rows: Iterable[Row], window: Window) -> Iterable[LookEntry]:
-    for experiment, mine in groupby(rows, key=lambda row: row.experiment):
-        found = stored_looks(LookRow(*row) for row in mine)
-        entries = [
-            *(LookEntry(experiment, one.taken_at, one, None) for one in found.taken),
-            *(LookEntry(experiment, one.taken_at, None, one.fault) for one in found.broken),
-        ]
-        inside = (one for one in entries if _inside(one.taken_at, window))
-        yield from sorted(inside, key=lambda one: one.taken_at)
+def _looks(name: str, rows: Iterable[Row], known: History) -> list[LookEntry]:
+    found = stored_looks(LookRow(*row) for row in rows)
+    versions = {one.plan_hash: one.plan for one in known.versions}
+    entries = [
+        LookEntry(name, one.taken_at, one, versions.get(one.record.plan_hash), None)
+        for one in found.taken
+    ]
+    entries += [LookEntry(name, one.taken_at, None, None, one.fault) for one in found.broken]
+    return sorted(entries, key=lambda one: one.taken_at)
 
 
 def _decision(row: Row) -> DecisionEntry:

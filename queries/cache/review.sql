@@ -3,12 +3,11 @@
 -- returns: requests requests, prompt_tokens tokens, observed_s s
 -- metrics: completed_requests_per_min, mean_prompt_tokens
 -- One row: requests that ended and their prompt tokens, as engines count them, without
--- increases across gaps, and the seconds in which at least one engine was observed, as in
--- `throughput`. All are null where no engine counts them.
-with minutes as (
-    select instrument, minute,
-           sum(increase - gap_increase) as amount,
-           max(covered_s) as observed_s
+-- increases across gaps, and the seconds in which at least one engine was observed: always
+-- from minutes, since of an hour in which engines took turns none knows all of it. All are
+-- null where no engine counts them.
+with counted as (
+    select instrument, sum(increase - gap_increase) as amount
     from engine_counters
     where minute >= $start and minute < $end and span_s = $span_s
       and instrument in ('request_prompt_tokens_count', 'request_prompt_tokens_sum')
@@ -17,12 +16,23 @@ with minutes as (
       and ($model is null or model_name = $model)
       and ($pod is null or pod = $pod)
       and ($engine is null or engine = $engine)
-    group by instrument, minute
+    group by instrument
+), watched as (
+    select minute, max(covered_s) as observed_s
+    from engine_counters
+    where minute >= $start and minute < $end and span_s = 60
+      and instrument = 'request_prompt_tokens_count'
+      and ($cluster is null or cluster = $cluster)
+      and ($namespace is null or namespace = $namespace)
+      and ($model is null or model_name = $model)
+      and ($pod is null or pod = $pod)
+      and ($engine is null or engine = $engine)
+    group by minute
 )
 select sum(amount) filter (where instrument = 'request_prompt_tokens_count') as requests,
        sum(amount) filter (where instrument = 'request_prompt_tokens_sum') as prompt_tokens,
-       sum(observed_s) filter (where instrument = 'request_prompt_tokens_count') as observed_s
-from minutes
+       (select sum(observed_s) from watched) as observed_s
+from counted
 
 -- name: request_coverage
 -- params: start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar

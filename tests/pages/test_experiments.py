@@ -1,5 +1,6 @@
 """The Experiments page: what it says in every state, and what a person enters there."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from core.domain.experiments.plan import ExperimentPlan, PerArm
 from core.messages import say
 from tests.domain.experiments.plans import DAY, PERIOD, START, plan
 from tests.pages.conftest import Open
-from tests.pages.homes import source_row
+from tests.pages.homes import at, source_row
 from tests.pages.shown import bodies, chart_specs, charts, ran, table, text, titles
 from tests.pages.test_harmless import HOSTILE, TAGS, Tags
 from tests.pages.written_requests import langfuse_row
@@ -31,6 +32,7 @@ def write(real_home: Path) -> Callable[[Written], None]:
 
     def writes(written: Written) -> None:
         trial = Trial(real_home)
+        trial.put({"sources": [langfuse_row(read_to=at(time.time()))]})
         written(trial)
         trial.store.close()
 
@@ -134,6 +136,8 @@ def test_holds_and_marks_are_in_words(write: Any, open_page: Open) -> None:
     assert say("experiments.against", value="19", limit="20") in said
     versions = table(app, say("plan.version"), say("plan.marks"))
     assert [row[say("plan.version")] for row in versions] == ["1", "2"]
+    (listed,) = table(app, say("experiments.last_verdict"))
+    assert say("marks.late") in listed[say("plan.registered")]
     assert say("marks.edited") in versions[1][say("plan.marks")]
 
 
@@ -146,6 +150,9 @@ def test_a_regression_shows_rules_and_evidence(write: Any, open_page: Open) -> N
     for key in ("stop", "rollback"):
         (rule,) = getattr(plan(), f"{key}_rules")
         assert say(f"regression.{key}", rule=rule) in said
+    (stop,), (back,) = plan().stop_rules, plan().rollback_rules
+    assert say("regression.stop", rule=stop) + say("regression.met") in said
+    assert say("regression.rollback", rule=back) + say("regression.met") not in said
     failing = table(app, say("col.observation"), say("col.session"))
     assert failing
     assert all(row[say("col.observation")].startswith("compact-") for row in failing)
@@ -162,7 +169,8 @@ def test_no_requests_yet(write: Any, open_page: Open) -> None:
     assert say("outcome.hold") in verdict(app)
     assert say("evidence.no_evaluated_records") in text(app)
     rows = table(app, "Figure", "New minus baseline")
-    assert rows[0]["New minus baseline"] == say("experiments.no_delta")
+    nothing = {say("experiments.no_delta"), say("experiments.not_separable")}
+    assert {row["New minus baseline"] for row in rows} == nothing
     assert rows[0]["New"] == say("reason.no_traffic")
 
 
@@ -327,6 +335,8 @@ def test_a_new_version_begins_from_the_old(write: Any, open_page: Open) -> None:
     ran(app.run())
     versions = table(app, say("plan.version"), say("plan.marks"))
     assert [row[say("plan.version")] for row in versions] == ["1", "2"]
+    (listed,) = table(app, say("experiments.last_verdict"))
+    assert say("marks.late") in listed[say("plan.registered")]
 
 
 def test_the_calculator_says_how_many(real_home: Path, open_page: Open) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from core.domain.experiments.arms import Arm as Side
 from core.domain.experiments.arms import Arms, ByAttribute, ByTime, Dimension, Period
 from core.domain.experiments.comparison import Comparison
 from core.domain.experiments.decision import Decision
@@ -118,7 +117,7 @@ def test_a_plan_after_its_data_is_marked(trial: Trial) -> None:
     assert view.mark.registered_after_data
     assert view.verdict is Verdict.HOLD
     assert reasons(view.holds) == ["registered_after_data"]
-    assert view.first_data[Side.NEW] == START + 600
+    assert view.mark.first_data_at == START + 600
 
 
 def test_an_edited_plan_keeps_its_old_version(trial: Trial) -> None:
@@ -148,6 +147,35 @@ def test_between_looks_there_is_no_verdict(trial: Trial) -> None:
     assert "look_not_planned" in reasons(look.record.holds)
     assert after.verdict is None
     assert after.log.verdict is None
+
+
+def test_between_looks_nothing_is_called_a_regression(trial: Trial) -> None:
+    """An interval below the margin at no planned look: no verdict, and no failing requests."""
+    trial.registered(plan(planned_clusters=PerArm(new=2000, base=2000))).arms(*sides(new=40))
+    view = trial.seen()
+    interval = view.figures.difference.interval
+    assert interval is not None
+    assert interval.upper < -view.plan.margin
+    assert (view.verdict, view.told, view.failing, view.observed) == (None, None, (), ())
+
+
+def test_the_last_look_waits_for_its_data(trial: Trial) -> None:
+    """The clock alone ends no period: what was not read by then may still change the figures."""
+    trial.registered(plan(**ONE_LOOK, margin=0.06)).arms(*sides())
+    early = trial.seen(END, read=False)
+    assert (early.standing.due, early.verdict, early.unread) == (None, None, True)
+    late = trial.seen(END)
+    assert (late.standing.due, late.verdict, late.unread) == (1, Verdict.NON_INFERIOR, False)
+
+
+def test_an_edited_plan_starts_without_a_verdict(trial: Trial) -> None:
+    """What a look said of an old version is not listed as what the new one has."""
+    trial.registered(plan(**ONE_LOOK, margin=0.06)).arms(*sides())
+    assert trial.looked(END).log.verdict is Verdict.NON_INFERIOR
+    trial.registered(plan(**ONE_LOOK, margin=0.01), when=END + 5)
+    log = trial.seen(END + 10).log
+    assert len(log.looks.taken) == 1
+    assert log.verdict is None
 
 
 def test_a_planned_look_is_taken_once(trial: Trial) -> None:

@@ -129,7 +129,9 @@ class Trial:
         self.merge()
         return self.seen(now + 1)
 
-    def seen(self, now: float = MIDDLE, name: str = NAME) -> ExperimentView:
+    def seen(self, now: float = MIDDLE, name: str = NAME, *, read: bool = True) -> ExperimentView:
+        if read:
+            self.put({"sources": [langfuse_row(read_to=at(max(now, MIDDLE)))]})
         found = build_experiment(self.store, name, now)
         assert found is not None
         return found

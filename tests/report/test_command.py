@@ -160,6 +160,12 @@ def test_what_fails_in_the_app_is_told_to_who_asked(
     assert answer is not None
     assert answer.data is None
     assert answer.detail == "there is no readable plan of an experiment called nope"
+    foreign = orders.place({"range": "a fortnight", "compare": "moon"}, Format.HTML)
+    assert answer_waiting(orders, store, settings) == 1
+    answer = orders.answered(foreign)
+    assert answer is not None
+    assert answer.data is None
+    assert answer.detail == "the app cannot read range, compare of what was ordered"
     second = orders.place(WRITTEN, Format.HTML)
     monkeypatch.setattr("core.report.orders.document_of", lambda *_, **__: 1 / 0)
     answer_waiting(orders, store, settings)

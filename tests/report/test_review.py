@@ -1,6 +1,8 @@
 """The review of a period and of an experiment: what is in it, in every state."""
 
+import io
 import time
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +12,13 @@ from core import format as fmt
 from core.cache.store import Store
 from core.config import Settings
 from core.domain.experiments.decision import Decision
+from core.domain.experiments.plan import DataType
+from core.domain.quality import Estimand
 from core.domain.reading import Coverage, Reading
 from core.domain.scope import Compare, Scope, from_query
-from core.experiments import decide
+from core.experiments import decide, record_look
 from core.messages import say
+from core.report import cells
 from core.report.about import LIMITS
 from core.report.document import Cell, Document, Intervals, Kind, Lines, Table, Tone
 from core.report.html import html
@@ -275,8 +280,27 @@ def test_a_plan_after_its_data_is_marked(real: Path, settings: Settings) -> None
     trial = Trial(real).arms(*sides())
     trial.registered(plan(**ONE_LOOK), when=START + 86_400)
     trial.registered(plan(**ONE_LOOK, margin=0.5), when=START + 2 * 86_400)
-    document = document_of(trial.store, settings, Scope(), experiment=NAME, now=END)
+    trial.looked(END)
+    document = document_of(trial.store, settings, Scope(), experiment=NAME, now=END + 60)
+    weeks = Scope(start=START, end=int(END) + 60)
+    period = document_of(trial.store, settings, weeks, experiment=None, now=END + 60)
     trial.store.close()
+    late = say("marks.after_data", arms=f"{say('of.new')}, {say('of.base')}")
+    for found, key in ((document, "versions"), (period, "plans")):
+        first, second = (" ".join(c.text for c in row) for row in table_of(found, key).rows)
+        assert late in first
+        assert say("marks.edited") not in first
+        assert late in second
+        assert say("marks.edited") in second
+        for form in Format:
+            data = written(found, form).data
+            if form is Format.CSV:
+                data = zipfile.ZipFile(io.BytesIO(data)).read(f"{key}.csv")
+            assert late.encode() in data.replace(b"\\", b"")
+        (look,) = table_of(found, "looks").rows
+        against = say("experiments.against", value=cells.moment(START + 2 * 86_400),
+                      limit=cells.moment(START + 600))  # fmt: skip
+        assert any(against in cell.text for cell in look)
     assert say("marks.after_data_long") in warned(document)
     assert say("marks.edited_long", n=2) in warned(document)
     assert [row[0].text for row in table_of(document, "versions").rows] == ["1", "2"]
@@ -289,3 +313,46 @@ def test_an_experiment_that_is_not_there_has_no_document(real: Path) -> None:
     store.close()
     assert (view.period, view.experiment) == (None, None)
     assert review_document(view, made_at=T0) is None
+
+
+def test_a_look_has_the_unit_of_its_own_plan(real: Path, settings: Settings) -> None:
+    """Of a mean, planned before the period, the difference is a score and not points of a rate."""
+    trial = Trial(real)
+    numeric = plan().primary.model_copy(update={"data_type": DataType.NUMERIC})
+    trial.registered(plan(**ONE_LOOK, estimand=Estimand.MEAN, primary=numeric))
+    look = trial.seen(END).look("Jun").model_copy(update={"estimate": -0.125})
+    record_look(trial.inbox, look, at=END)
+    trial.merge()
+    inside = Scope(start=int(END) - 3600, end=int(END) + 3600)
+    found = document_of(trial.store, settings, inside, experiment=None, now=END + 7200)
+    trial.registered(plan(**ONE_LOOK), when=END + 60)
+    one = document_of(trial.store, settings, Scope(), experiment=NAME, now=END + 7200)
+    trial.store.close()
+    assert not table_of(found, "plans").rows
+    for document in (found, one):
+        (row,) = table_of(document, "looks").rows
+        assert row[4] == Cell(fmt.points(-0.125, None, ratio=False), exact=-0.125)
+
+
+def test_engines_that_took_turns_make_one_rate(real: Path) -> None:
+    """One engine after the other in an hour: by minutes and by hours the seconds are the same."""
+    counted = {"prompt_tokens": 6.0}
+    first, then = (WrittenEngine(pod, per_minute=counted).tables for pod in ("a", "b"))
+    for series in (*first["series"], *then["series"]):
+        series["instrument"] = "request_prompt_tokens_count"
+    moments = sorted({cell["minute"] for cell in first["counter_cells"]})
+    half = moments[len(moments) // 2]
+    first["counter_cells"] = [one for one in first["counter_cells"] if one["minute"] < half]
+    then["counter_cells"] = [one for one in then["counter_cells"] if one["minute"] >= half]
+    put(real, first)
+    put(real, then)
+    store = opened(real)
+    day = Scope(start=T0 // 86_400 * 86_400, end=(T0 // 86_400 + 2) * 86_400)
+    params = query_params(day, day.window(T0 + 86_400))
+    minutes, hours = (
+        store.read("completed_requests", params | {"span_s": span})[0] for span in (60, 3600)
+    )
+    store.close()
+    assert minutes == hours
+    assert minutes.requests == 6.0 * len(moments)
+    assert minutes.observed_s == 60.0 * len(moments)
