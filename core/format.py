@@ -115,10 +115,13 @@ def difference(change: float, unit: Unit) -> str:
 
     >>> difference(0.012, Unit.RATIO), difference(-3.0, Unit.EVENTS)
     ('+1.2 pp', '−3 events')
+    >>> difference(-0.0002, Unit.RATIO)
+    '+0.0 pp'
     """
-    sign = "+" if change >= 0 else "−"
     if unit is Unit.RATIO:
-        return f"{sign}{abs(change) * 100:.1f} pp"
+        points = round(change * 100, 1) + 0.0  # no sign of a zero that was rounded
+        return f"{points:+.1f} pp".replace("-", "−")
+    sign = "+" if change >= 0 else "−"
     return sign + amount(abs(change), unit)
 
 

@@ -11,7 +11,7 @@ from core.domain.experiments.comparison import CANNOT_EXCLUDE, Comparison
 from core.domain.experiments.evidence import EvidenceLine
 from core.domain.experiments.levers_guide import quality_check
 from core.domain.levers import LeverKind
-from core.messages import say
+from core.messages import named, say
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ def not_excluded(comparison: Comparison) -> tuple[str, ...]:
 
 
 def evidence_words(line: EvidenceLine) -> str:
-    """What a reason to hold, or a note, says; its figures are the line's own."""
-    return say(f"evidence.{line.reason}")
+    """What a reason to hold, or a note, says; one of a newer version stands for itself."""
+    return named("evidence.", line.reason)
 
 
 def check_words(check: Check) -> str:
