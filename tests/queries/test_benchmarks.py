@@ -134,7 +134,7 @@ def test_an_import_is_dated_by_its_file(store: Store, put: Put) -> None:
 def test_speed_of_earlier_runs_is_summed(store: Store, put: Put) -> None:
     """Tokens, seconds and match unit of valid runs of one model; without any, unknown."""
     figures = {"input_tokens": 900, "output_tokens": 100, "duration_s": 2.0, "prefill_count": 3}
-    figures |= {"overhead_s": 5.0, "match_unit": 16}
+    figures |= {"overhead_s": 5.0, "match_unit": 16, "hits_tokens": 30 * 16 + 1}
     put(
         bench_jobs=[job("a", 0)],
         bench_runs=[run("a", caching=c) | figures for c in (False, True)],
@@ -142,5 +142,8 @@ def test_speed_of_earlier_runs_is_summed(store: Store, put: Put) -> None:
     (found,) = store.read("bench_speed", {"of_model": "m"})
     assert (found.tokens, found.duration_s, found.overheads) == (2000, 4.0, 2)
     assert (found.hits, found.match_unit) == (1, 16)
+    put(bench_runs=[run("a", caching=True) | figures | {"hits_tokens": 30 * 16}])
+    (chance,) = store.read("bench_speed", {"of_model": "m"})
+    assert chance.hits == 0
     (other,) = store.read("bench_speed", {"of_model": "x"})
     assert (other.tokens, other.duration_s, other.match_unit) == (None, None, None)

@@ -41,6 +41,7 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
         skews = {"prometheus": 0.2, "langfuse": -0.4}
         states = [
             {"source": s, "state": "following", "checked_at": at(NOW), "clock_skew_s": skew}
+            | {"read_to": at(NOW)}
             for s, skew in skews.items()
         ]
         written.add({"observations": list(requests), "sources": states, **more})
