@@ -28,7 +28,7 @@ def _show(fake: FakePrometheus, pod: str, times: np.ndarray) -> None:
     fake.add(QUERIES, times, times - T0, **labels, model_name="m", engine="0")
 
 
-@pytest.mark.parametrize("slices", [[LENGTH], [240], [60]])
+@pytest.mark.parametrize("slices", [[LENGTH], [240], [60, 300]])
 def test_an_outage_of_prometheus_is_no_departure(rig_of: RigOf, slices: list[int]) -> None:
     """Twenty minutes without any scrape hatch the chart and log no change."""
     times = T0 + np.arange(0.0, LENGTH, STEP_S)
@@ -42,7 +42,7 @@ def test_an_outage_of_prometheus_is_no_departure(rig_of: RigOf, slices: list[int
     assert rig.value("select count(gone_at) from targets") == 0
 
 
-@pytest.mark.parametrize("slices", [[LENGTH], [240], [60]])
+@pytest.mark.parametrize("slices", [[LENGTH], [240], [60, 300]])
 def test_one_that_stays_away_after_the_outage_has_left(rig_of: RigOf, slices: list[int]) -> None:
     """Five minutes after scraping resumed, who is still missing is gone."""
     times = T0 + np.arange(0.0, LENGTH, STEP_S)

@@ -10,7 +10,7 @@ from tests.collect.rig import QUERIES, T0, Rig, engine, scrapes, target
 A, B = engine("a"), engine("b")
 LENGTH = 3600
 ALL = scrapes(LENGTH // 15)
-SLICES = pytest.mark.parametrize("slices", [[LENGTH], [420], [60]])
+SLICES = pytest.mark.parametrize("slices", [[LENGTH], [420], [60, 300]])
 
 
 def show(fake: FakePrometheus, labels: dict[str, str], times: Floats = ALL) -> None:
