@@ -259,6 +259,7 @@ order by level, name, evaluator, evaluator_version, data_type, session
 -- One row per session: complete logical requests that one evaluator and version judged in more
 -- than one repeat, those whose verdicts differ, and the first two verdicts of each against each
 -- other. The same record twice is one; a request with conflicting records is left out.
+-- The rule of `logical_requests`, for the attempts of judged requests alone: a fraction of all.
 with mine as (
     select hash(observation_id) as observation,
            case when trace_id is not null then hash(trace_id) end as trace,
@@ -316,6 +317,7 @@ order by session
 -- One row per session: complete logical requests that an evaluator and a reference (a human, a
 -- known answer, an execution) both graded, by their verdicts. A request whose repeats differ is on
 -- the side of the larger part; one that is split evenly, or has conflicting records, is left out.
+-- The rule of `logical_requests`, for the attempts of judged requests alone: a fraction of all.
 with units as materialized (
     select e.observation, e.trace, e.passed > 0.5 as one, f.passed > 0.5 as other
     from grades(
