@@ -1446,10 +1446,14 @@ _ENTRIES = (
         denominator="requests that should have one",
         unknown_when="no complete request should have a score",
         caveats=(
-            "An evaluator's error and a missing record both lower it; neither is a low score.",
             (
-                "Where an evaluator samples, a request without a record counts as not chosen, "
-                "even if its record got lost."
+                "An evaluator's error, a missing record, conflicting records and an unknown "
+                "probability lower it; none of them is a low score."
+            ),
+            (
+                "Where an evaluator leaves requests out by design (a record of it says a "
+                "probability below 1), a request without a record counts as not chosen, even if "
+                "its record got lost."
             ),
         ),
         not_read_as="a quality score",
@@ -1507,14 +1511,26 @@ _ENTRIES = (
         label="Scores of turns and sessions",
         unit=Unit.RATIO,
         concept=Concept.REQUEST,
-        definition="Mean of scores that are about a whole turn (trace) or a whole session.",
+        definition="Mean of scores that are about a whole turn (trace) or a whole session; repeats "
+        "are averaged first.",
         population="Turns or sessions with such a score in the window, of all models and arms.",
         weighting="by turn or session",
         query="coarse_scores",
         numerator="sum of values",
         denominator="scored turns or sessions",
         unknown_when="none has a value",
-        caveats=("They are not copied to the requests in them, so they have no cached ratio.",),
+        caveats=(
+            "They are not copied to the requests in them, so they have no cached ratio.",
+            "Categories are counted as scored and are in no mean; they are no evaluator errors.",
+            (
+                "Where records of a score say how likely they were chosen, each counts by one over "
+                "that; those that do not say it are counted as weightless and left out."
+            ),
+            (
+                "Two different records for one repeat are a conflict: counted, left out, never "
+                "averaged."
+            ),
+        ),
         not_read_as="a score of requests",
         reference="Langfuse scores",
     ),
@@ -1525,7 +1541,7 @@ _ENTRIES = (
         concept=Concept.REQUEST,
         definition="Share of requests on which an evaluator and a reference (a human, a known "
         "answer, an execution) say the same, beside kappa and AC1.",
-        population="Requests that both graded as pass or fail.",
+        population="Complete logical requests with a session that both graded as pass or fail.",
         weighting="by request",
         query="agreement_counts",
         numerator="requests with the same verdict",
@@ -1537,6 +1553,11 @@ _ENTRIES = (
                 "beside the counts."
             ),
             "A judge that errs shrinks differences: a loss of 2 points looks smaller.",
+            (
+                "A request whose repeats differ is on the side of the larger part; one that is "
+                "split evenly, or has conflicting records, is left out."
+            ),
+            "Each request counts once; sampling weights are not used.",
         ),
         not_read_as="being right: the reference may err as well",
         reference="Cohen 1960, Krippendorff 2004, Gwet 2008",
@@ -1548,12 +1569,17 @@ _ENTRIES = (
         concept=Concept.REQUEST,
         definition="Share of repeatedly judged requests on which one evaluator and version says "
         "different things (flips).",
-        population="Requests with two verdicts or more of one evaluator and version.",
+        population="Complete logical requests with a session and two verdicts or more of one "
+        "evaluator and version.",
         weighting="by request",
         query="repeat_counts",
         numerator="requests with differing verdicts",
         denominator="requests judged more than once",
         unknown_when="no request was judged twice",
+        caveats=(
+            "The same record twice is one; a request with conflicting records is left out.",
+            "Kappa, AC1 and the counts compare the first two verdicts, flips all of them.",
+        ),
         not_read_as="agreement with the truth",
         reference="Langfuse scores",
     ),

@@ -1149,12 +1149,16 @@ TEXTS: dict[str, str] = {
     "quality.no_version": "(no version)",
     "quality.kind": "This score is a {kind}: it says {measures}. It is not {other}.",
     "quality.kind_declared": "This score is a {kind}, declared as: {measures} It is not {other}.",
+    "quality.nothing_to_compare": "This score has neither a rate nor a mean to compare.",
     "quality.crossed": "Crossed with {across}",
     "quality.strata": "Scores by {by}",
     "quality.flags": "{group}: {flags}.",
     "quality.all": "All requests",
     "quality.not_scored": "no scored request",
     "quality.no_pass_mark": "no pass mark",
+    "quality.no_pass_labels": "This score says categories, and nothing says which of them pass: it "
+    "has no rate and no mean, so nothing is drawn. Name its pass_labels in PREFIXWATCH_EVALUATORS "
+    "and start again.",
     "quality.dot": "{value}, {n} scored requests of {sessions} sessions",
     "quality.sessions_overlap": "A session may lie in several groups, so sessions do not add up. "
     "Intervals are 95 % and respect sessions. Pale dots: fewer than 20 sessions or 10 degrees of "
@@ -1191,13 +1195,16 @@ TEXTS: dict[str, str] = {
     "quality.no_requests": "No request is in this group.",
     "quality.capped": "{n} requests are in this group; {most} are shown, failed ones first.",
     "quality.agreement": "Who agrees with whom",
-    "quality.no_agreement": "No request was judged twice, by one evaluator or by one and a human, "
-    "a "
-    "known answer or an execution. Declare kinds and pass marks in PREFIXWATCH_EVALUATORS.",
+    "quality.no_agreement": "No complete request with a session was judged twice, in repeats of "
+    "one evaluator or by one and a human, a known answer or an execution. Declare kinds and pass "
+    "marks in PREFIXWATCH_EVALUATORS.",
     "quality.coarse": "Scores of whole turns and sessions",
     "quality.no_coarse": "No score is about a whole turn or session in this window.",
     "quality.coarse_note": "Such a score is not copied to the requests in it, so it has no cached "
-    "ratio and is in no table above. Filters of the scope do not apply.",
+    "ratio and is in no table above. Filters of the scope do not apply. Scored counts turns or "
+    "sessions with a number or a category; only numbers are in a mean. Evaluator errors, records "
+    "without a probability where others have one, and conflicting records are counted and in no "
+    "mean.",
     "quality.not_connected": "Scores by stratum would be here. No request source is connected. Set "
     "PREFIXWATCH_LANGFUSE_URL, PREFIXWATCH_LANGFUSE_PUBLIC_KEY and PREFIXWATCH_LANGFUSE_SECRET_KEY "
     "and start again.",
@@ -1212,7 +1219,9 @@ TEXTS: dict[str, str] = {
     "a selection. Read it beside the incomplete rate.",
     "estimand.note.composite": "An incomplete answer counts as a fail, so a group cannot look "
     "better "
-    "by losing hard requests.",
+    "by losing hard requests. A complete request without a usable score counts neither as a pass "
+    "nor as a fail and has no weight here: where scores are missing, incomplete answers weigh more "
+    "than their share.",
     "estimand.note.mean": "Mean of the scores of complete answers; incomplete requests are left "
     "out, which is a selection.",
     "axis.content": "pass rate of complete answers (%)",
@@ -1289,6 +1298,7 @@ TEXTS: dict[str, str] = {
     "flag.sessionless": "{n} without a session (in no interval)",
     "flag.weightless": "{n} scored without a known probability (left out)",
     "flag.conflicts": "{n} with two different records for one key (left out)",
+    "flag.categories": "{n} with a category, which has no mean",
     "flag.scored_incomplete": "{n} incomplete with a score (left out)",
     "flag.exact_one": "{n} with a ratio of exactly 1",
     "undefined.no_evaluated_records": "no scored request",
@@ -1338,7 +1348,9 @@ TEXTS: dict[str, str] = {
     "agreement.note": "Where nearly all pass, kappa is near 0 or below at high agreement: read it "
     "with the counts. An evaluator that errs shows only a part of a true difference (sensitivity + "
     "specificity − 1, taking the reference for the truth), so a margin of 2 pp on its scale stands "
-    "for a larger one. Versions stay apart.",
+    "for a larger one. Versions stay apart. Counted are complete requests of the whole window with "
+    "a session, each once however often it was tried; filters of the scope do not apply. The same "
+    "record twice is no repeat, and requests with conflicting records are left out.",
     "agreement.chance": "no better than chance",
     "agreement.beyond": "more than 100 pp",
     "observed.hit_up_quality_held": "Hit ratio rose, quality within the margin",

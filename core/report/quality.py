@@ -99,7 +99,7 @@ def _notes(view: PeriodReview) -> Iterator[str]:
     for one in found:
         if one.alone:
             yield f"{series_words(one.series)}: {say('quality.independence')}"
-        if one.series.sampled:
+        if one.series.skips:
             yield f"{series_words(one.series)}: {say('quality.weighted')}"
     if view.quality.ungraded:
         names = ", ".join(series_words(one) for one in view.quality.ungraded)

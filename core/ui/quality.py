@@ -51,11 +51,15 @@ def strata_panel(view: QualityView, answer: Answer) -> None:
         "incomplete_rate",
         "evaluation_coverage",
     )
-    left, right = grid("quality_strata", 1, 2)
-    with left:
-        values = [row.value for row in answer.rows]
-        chart(STRATA, _figure(view, answer), on_select=partial(_clicked, values))
-    with right:
+    if answer.asked.series.estimable:
+        left, right = grid("quality_strata", 1, 2)
+        with left:
+            values = [row.value for row in answer.rows]
+            chart(STRATA, _figure(view, answer), on_select=partial(_clicked, values))
+        with right:
+            _table(view, answer)
+    else:
+        lines([say("quality.no_pass_labels")])
         _table(view, answer)
     lines([*_flagged(view, answer), *_notes(answer)])
     crossed_panel(view, answer)
@@ -153,7 +157,7 @@ def _number(title: str) -> Column:
 def _extra(answer: Answer) -> tuple[str, ...]:
     """Columns that not every series or dimension needs."""
     series = answer.asked.series
-    sampled = ("not_sampled",) if series.sampled else ()
+    sampled = ("not_sampled",) if series.skips else ()
     mean = ("mean",) if series.gradable and series.rated else ()
     tokens = ("cached_input",) if answer.asked.by is Dimension.CACHED_RATIO else ()
     return (*sampled, *mean, *tokens)
@@ -240,10 +244,12 @@ def _flags(row: QualityRow, found: Estimate | None) -> list[str]:
 
 
 def _notes(answer: Answer) -> list[str]:
-    said = [say(f"estimand.note.{answer.estimand}"), say("quality.sessions_overlap")]
+    said = [say("quality.sessions_overlap")]
+    if answer.asked.series.estimable:
+        said.insert(0, say(f"estimand.note.{answer.estimand}"))
     if answer.asked.alone:
         said.append(say("quality.independence"))
-    if answer.asked.series.sampled:
+    if answer.asked.series.skips:
         said.append(say("quality.weighted"))
     if answer.asked.by is Dimension.PREEMPT_WINDOW:
         said.append(say("quality.exposure"))

@@ -26,6 +26,9 @@ PP = 100.0
 def contrast_panel(view: QualityView, answer: Answer) -> None:
     """Two groups against each other: crude beside standardised, and stratum by stratum."""
     heading(say("quality.contrast"), "quality_difference")
+    if not answer.asked.series.estimable:
+        lines([say("quality.nothing_to_compare")])
+        return
     options = [row.value for row in answer.rows]
     found = answer.contrast
     left, right = side_by_side("quality_pair", 1, 1)
@@ -176,6 +179,9 @@ def _coverages(answer: Answer, found: Contrast) -> list[str]:
 def association_panel(answer: Answer) -> None:
     """Rank association in words that claim no cause."""
     heading(say("quality.association"), "rank_association")
+    if not answer.asked.series.estimable:
+        lines([say("quality.nothing_to_compare")])
+        return
     found = answer.association
     factor = say(f"factor.{found.factor}")
     columns = [

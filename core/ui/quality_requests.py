@@ -154,6 +154,8 @@ def _coarse(one: CoarseScore) -> list[Cell]:
         for key, n in (
             ("flag.sessionless", one.sessionless),
             ("flag.weightless", one.weightless),
+            ("flag.conflicts", one.conflicts),
+            ("flag.categories", one.categories),
         )
         if n
     ]
@@ -161,7 +163,7 @@ def _coarse(one: CoarseScore) -> list[Cell]:
         series_words(one.series),
         say(f"level.{one.series.level}"),
         None if found.estimate is None else ranged(found.estimate, found.interval, ratio=ratio),
-        one.scored,
+        one.scored + one.categories,
         one.errors,
         found.clusters,
         "; ".join(said) or say("table.none"),

@@ -13,13 +13,19 @@ from core.views.quality_sums import Series, floats, places
 
 @dataclass(frozen=True)
 class CoarseScore:
-    """One series about turns or sessions; sessionless turns are in no interval."""
+    """One series about turns or sessions, each of which is in one of the counts.
+
+    Only `scored` are in the estimate, and of those not `sessionless` ones. Categories have no
+    mean; errors have no valid record.
+    """
 
     series: Series
-    errors: int
     scored: int
-    sessionless: int
+    categories: int
+    errors: int
     weightless: int
+    conflicts: int
+    sessionless: int
     estimate: Estimate
 
 
@@ -29,10 +35,7 @@ def coarse_scores(
     """One row per series of a coarser level with records in the window."""
     found = store.columns("coarse_scores", params)
     session = places(found["session"])
-    columns = {
-        name: floats(found[name])
-        for name in ("scored", "errors", "weightless", "values", "weight", "squares")
-    }
+    columns = {name: floats(found[name]) for name in (*COUNTED, "values", "weight", "squares")}
     keys = list(zip(*(found[n].to_pylist() for n in KEY), strict=True))
     rows = []
     for one in series:
@@ -50,15 +53,14 @@ def coarse_scores(
         rows.append(
             CoarseScore(
                 series=one,
-                errors=int(columns["errors"][here].sum()),
-                scored=int(columns["scored"][here].sum()),
+                **{name: int(columns[name][here].sum()) for name in COUNTED},
                 sessionless=int(columns["scored"][here & (session < 0)].sum()),
-                weightless=int(columns["weightless"][here].sum()),
                 estimate=proportion(sums) if one.data_type == "BOOLEAN" else mean(sums),
             )
         )
     return tuple(rows)
 
 
+COUNTED = ("scored", "categories", "errors", "weightless", "conflicts")
 KEY = ("level", "name", "evaluator", "evaluator_version", "data_type")
 LEVELS = ("trace", "session")

@@ -223,7 +223,7 @@ def _answer(store: Store, fleet: Fleet, question: Question, series: Series) -> A
         contrast=found[0],
         incomplete=found[1],
         association=association,
-        observed=tuple(_observed(asked, *found, association)),
+        observed=tuple(_observed(asked, rows, *found, association)),
     )
 
 
@@ -235,6 +235,8 @@ def _contrasts(
     rows: Sequence[QualityRow],
 ) -> tuple[Contrast | None, Contrast | None]:
     """The two groups that are compared, by their scores and by how many were incomplete."""
+    if not asked.series.estimable:
+        return None, None
     usual = usual_pair(asked.by, {row.value: row.tally.counts.ok for row in rows})
     there = {row.value for row in rows}
     new, base = (
@@ -256,22 +258,32 @@ def _contrasts(
 
 def _observed(
     asked: Asked,
+    rows: Sequence[QualityRow],
     scores: Contrast | None,
     incomplete: Contrast | None,
     association: FactorAssociation,
 ) -> Iterator[Observed]:
-    """Which of the guide's observations the intervals of this page show."""
+    """Which of the guide's observations the intervals of this page show.
+
+    What they say of an order of groups holds whichever of the two was taken from the other.
+    """
     overall = association.overall.interval
     if association.factor is Factor.CACHED_RATIO and (below_zero(overall) or above_zero(overall)):
         yield Observed.RATIO_WITH_SCORE
     if scores is None or incomplete is None:
         return
-    lower = below_zero(scores.crude.interval)
+    compared = [row.value for row in rows if row.value in (scores.new, scores.base)]
+    ordered = usual_pair(asked.by, dict.fromkeys(compared, 1))
+    if ordered is None:
+        return
+    forward = ordered == (scores.new, scores.base)
+    below, above = (below_zero, above_zero) if forward else (above_zero, below_zero)
+    lower = below(scores.crude.interval)
     if asked.by is Dimension.IDLE_GAP and lower:
         yield Observed.LONG_GAP_LOW_SCORE
-    if asked.by is Dimension.PREEMPT_WINDOW and (lower or above_zero(incomplete.crude.interval)):
+    if asked.by is Dimension.PREEMPT_WINDOW and (lower or above(incomplete.crude.interval)):
         yield Observed.PREEMPTION_WITH_WORSE
-    if asked.by is Dimension.ARM and lower:
+    if asked.by is Dimension.ARM and (lower or above(scores.crude.interval)):
         yield Observed.ARM_LOWER
 
 

@@ -47,6 +47,9 @@ class Series:
     records: int = 0
     errors: int = 0
     sampled: bool = False
+    """Whether its records say probabilities: one without is left out then, and never weighs 1."""
+    skips: bool = False
+    """Whether it leaves requests out by design: one without a record is not missing then."""
     mapping: EvaluatorSettings = field(default_factory=lambda: EvaluatorSettings(score=""))
 
     @property
@@ -63,6 +66,11 @@ class Series:
             or (self.data_type == "NUMERIC" and self.mapping.pass_at is not None)
             or (self.data_type == "CATEGORICAL" and bool(self.mapping.pass_labels))
         )
+
+    @property
+    def estimable(self) -> bool:
+        """Whether its values have a pass rate or a mean: categories without pass labels do not."""
+        return self.gradable or self.rated
 
     @property
     def rated(self) -> bool:
@@ -122,6 +130,7 @@ def _series(row: Row, mappings: Mapping[str, EvaluatorSettings]) -> Series:
         records=row.records,
         errors=row.errors,
         sampled=row.sampled > 0 and row.whole < row.records,
+        skips=row.whole < row.sampled,
         mapping=mapping,
     )
 
@@ -153,6 +162,7 @@ def quality_params(
             "pass_at": mapping.pass_at,
             "pass_labels": list(mapping.pass_labels),
             "sampled": series.sampled,
+            "skips": series.skips,
             "task_types": list(mapping.task_types) or None,
             "last_of_turn": mapping.calls == "last_of_turn",
             "turned": asked.turned,

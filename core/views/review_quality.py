@@ -80,7 +80,11 @@ def _series(
         for one in score_series(store, fleet.window, evaluators):
             if one.level == "observation":
                 known = found.get(one.key, one)
-                found[one.key] = replace(known, sampled=known.sampled or one.sampled)
+                found[one.key] = replace(
+                    known,
+                    sampled=known.sampled or one.sampled,
+                    skips=known.skips or one.skips,
+                )
     return [found[key] for key in sorted(found)]
 
 

@@ -2,9 +2,11 @@
 -- params: start timestamptz, end timestamptz
 -- returns: level text, name text, evaluator text, evaluator_version text, data_type text, source text, records count, errors count, sampled count, whole count, smallest_probability ratio, first_at s, last_at s
 -- metrics: evaluation_coverage
--- One row per level, score, evaluator, version and data type with records of the window.
+-- One row per level, score, evaluator, version and data type with records of the window. source
+-- is known where all of them come from one.
 -- sampled counts records with an inclusion probability, whole those where it is 1.
-select level, name, evaluator, evaluator_version, data_type, any_value(source) as source,
+select level, name, evaluator, evaluator_version, data_type,
+       case when min(source) = max(source) then min(source) end as source,
        count(*) as records,
        count(*) filter (where status = 'error') as errors,
        count(inclusion_probability) as sampled,
@@ -17,7 +19,7 @@ group by level, name, evaluator, evaluator_version, data_type
 order by level, name, evaluator, evaluator_version, data_type
 
 -- name: quality_sums
--- params: by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- params: by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, skips boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
 -- returns: by_value text, across_value text, session key, requests requests, incomplete requests, scored requests, passes score, pass_known requests, values score, value_known requests, weight count, squares count, weightless requests, errors requests, missing requests, not_sampled requests, conflicts requests, lost_weight count, lost_known requests, scored_incomplete requests, cached_tokens tokens, cached_known requests, exact_one requests
 -- metrics: pass_rate, score_mean, incomplete_rate, evaluation_coverage, quality_difference
 -- One row per session and pair of groups: additive sums over the logical requests that an
@@ -57,8 +59,8 @@ select by_value, across_value,
        count(*) filter (where exact_one) as exact_one
 from graded_requests(
     $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
-    $sampled, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges, $turn_edges,
-    $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
+    $sampled, $skips, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges,
+    $turn_edges, $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
     $tolerance, $longest, $only_load is not null
 )
 where ($cluster is null or cluster = $cluster)
@@ -76,7 +78,7 @@ group by by_value, across_value, session
 order by by_value, across_value, session
 
 -- name: quality_ranks
--- params: factor varchar, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- params: factor varchar, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, skips boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
 -- returns: across_value text, session key, n requests, x ranks, y ranks, xx ranks, yy ranks, xy ranks, whole_x ranks, whole_y ranks, whole_xx ranks, whole_yy ranks, whole_xy ranks
 -- metrics: rank_association
 -- One row per stratum and session: sums of the mid-ranks of a factor (cached ratio or idle gap)
@@ -93,8 +95,8 @@ with r as materialized (
            case when value is null then passed else value end as grade
     from graded_requests(
         $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
-        $sampled, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges,
-        $turn_edges, $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals,
+        $sampled, $skips, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges,
+        $input_edges, $turn_edges, $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals,
         $read_to, $late, $tolerance, $longest, $only_load is not null
     )
     where status = 'ok'
@@ -108,7 +110,7 @@ with r as materialized (
       and ($only_template_version is null or template_version = $only_template_version)
       and ($only_input_length is null or input_bin = $only_input_length)
       and ($only_turn_position is null or turn_bin = $only_turn_position)
-  and ($only_load is null or load_bin = $only_load)
+      and ($only_load is null or load_bin = $only_load)
 ), known as (
     select across_value, session, factor, grade
     from r
@@ -144,20 +146,25 @@ group by across_value, session
 order by across_value, session
 
 -- name: quality_requests
--- params: by_value varchar, across_value varchar, most bigint, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, task_types varchar[], last_of_turn boolean, turned boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- params: by_value varchar, across_value varchar, most bigint, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, skips boolean, task_types varchar[], last_of_turn boolean, turned boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
 -- returns: observation_id text, session_id text, start_at s, model text, task_type text, template_version text, arm text, total_input tokens, cached_input tokens, state text, status text, passed score, value score, found requests
 -- metrics: pass_rate
--- One row per logical request of a group: the newest of those that failed, then those without
--- a score, then the rest; found counts all of them, those beyond `most` too.
+-- One row per logical request of a group, newest first: those that failed in a repeat or in all,
+-- then those that lack a score (incomplete ones too), then the rest: those that passed, that have
+-- no pass mark, or were not chosen to be scored. found counts all of them, those beyond `most` too.
 select observation_id, session_id, epoch(start_at) as start_at, model, task_type,
        template_version, arm, total_input,
        case when usage_status = 'measured' then cached_input end as cached_input,
        state, status, passed, value, count(*) over () as found
-from graded_requests(
-    $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
-    $sampled, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges, $turn_edges,
-    $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
-    $tolerance, $longest, $only_load is not null
+from (
+    select graded.*, case when status = 'ok' and passed < 1 then 0
+                          when status in ('ok', 'not_sampled') then 2 else 1 end as place
+    from graded_requests(
+        $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
+        $sampled, $skips, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges,
+        $turn_edges, $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
+        $tolerance, $longest, $only_load is not null
+    ) graded
 )
 where ($by_value is null or by_value = $by_value)
   and ($across_value is null or across_value = $across_value)
@@ -172,93 +179,134 @@ where ($by_value is null or by_value = $by_value)
   and ($only_input_length is null or input_bin = $only_input_length)
   and ($only_turn_position is null or turn_bin = $only_turn_position)
   and ($only_load is null or load_bin = $only_load)
-order by passed, start_at desc, observation_id
+order by place, start_at desc, observation_id
 limit $most
 
 -- name: coarse_scores
 -- params: start timestamptz, end timestamptz
--- returns: level text, name text, evaluator text, evaluator_version text, data_type text, session key, scored count, errors count, weightless count, values score, weight count, squares count
+-- returns: level text, name text, evaluator text, evaluator_version text, data_type text, session key, scored count, categories count, errors count, weightless count, conflicts count, values score, weight count, squares count
 -- metrics: coarse_pass_rate
--- One row per session and series of scores about whole turns (traces) and whole sessions: one
--- record each, repeats averaged. They are never copied to the requests in them.
-with records as (
-    select s.level, s.name, s.evaluator, s.evaluator_version, s.data_type,
-           case when s.level = 'session' then s.session_id else s.trace_id end as subject,
-           avg(s.value) filter (where s.status = 'ok') as value,
-           min(s.inclusion_probability) filter (where s.status = 'ok') as probability,
-           count(s.inclusion_probability) > 0 as sampled
-    from scores s
-    where s.level in ('trace', 'session') and s.deleted_at is null
-      and s.scored_at >= $start and s.scored_at < $end
-    group by s.level, s.name, s.evaluator, s.evaluator_version, s.data_type, subject
+-- One row per session and series of scores about whole turns (traces) and whole sessions: each
+-- turn or session counts once, repeats averaged, by the rules of single requests (see the macro
+-- `grades`). scored have a number and a known weight, categories a category and no number; errors
+-- have no valid record; weightless lack the probability that others of the series say; conflicts
+-- have one record twice with different content. They are never copied to the requests in them.
+-- session is null where it is not known, or not one.
+with found as (
+    select hash(level, name, evaluator, evaluator_version, data_type) as series, level, name,
+           evaluator, evaluator_version, data_type,
+           hash(case when level = 'session' then session_id else trace_id end) as subject,
+           repeat, status, value, label, inclusion_probability
+    from scores
+    where level in ('trace', 'session') and deleted_at is null
+      and scored_at >= $start and scored_at < $end
+), series as (
+    select series, level, name, evaluator, evaluator_version, data_type,
+           count(inclusion_probability) > 0 as sampled
+    from found
+    group by series, level, name, evaluator, evaluator_version, data_type
+), records as (
+    select series, subject, repeat,
+           conflicting(status, value, label, inclusion_probability) as conflicts,
+           bool_and(status = 'ok') as valid, any_value(value) as value,
+           any_value(inclusion_probability) as probability
+    from found
+    group by series, subject, repeat
+), subjects as (
+    select series, subject, bool_or(conflicts) as conflicts,
+           bool_or(valid) and not bool_or(conflicts) as ok, avg(value) filter (where valid) as value,
+           agreed(case when valid then probability end) as probability
+    from records
+    group by series, subject
+), turns_seen as (
+    select hash(trace_id) as subject, min(hash(session_id)) as session,
+           max(hash(session_id)) as another
+    from observations
+    where session_id is not null and start_at >= $start - interval '1 day' and start_at < $end
+    group by subject
 ), placed as (
-    select r.*, case when r.level = 'session' then r.subject else t.session_id end as session_id,
-           case when r.sampled then 1 / r.probability else 1.0 end as weight
-    from records r
-    left join (
-        select trace_id, any_value(session_id) as session_id
-        from observations
-        where start_at >= $start - interval '1 day' and start_at < $end
-        group by trace_id
-    ) t on t.trace_id = r.subject and r.level = 'trace'
+    select o.series, o.conflicts, o.ok,
+           case when s.sampled then 1 / o.probability else 1.0 end as weight,
+           case when o.ok and weight is not null then o.value end as value,
+           case when s.level = 'session' then o.subject
+                when t.session = t.another then t.session end as session
+    from subjects o
+    join series s on s.series = o.series
+    left join turns_seen t on t.subject = o.subject and s.level = 'trace'
+), counted as (
+    select series, session,
+           count(value) as scored,
+           count(*) filter (where ok and weight is not null and value is null) as categories,
+           count(*) filter (where not ok and not conflicts) as errors,
+           count(*) filter (where ok and weight is null) as weightless,
+           count(*) filter (where conflicts) as conflicts,
+           sum(weight * value) as values,
+           sum(weight) filter (where value is not null) as weight,
+           sum(weight * weight) filter (where value is not null) as squares
+    from placed
+    group by series, session
 )
-select level, name, evaluator, evaluator_version, data_type,
-       case when session_id is not null then hash(session_id) end as session,
-       count(value) filter (where weight is not null) as scored,
-       count(*) filter (where value is null) as errors,
-       count(value) filter (where weight is null) as weightless,
-       sum(weight * value) as values,
-       sum(weight) filter (where value is not null) as weight,
-       sum(weight * weight) filter (where value is not null) as squares
-from placed
-group by level, name, evaluator, evaluator_version, data_type, session
+select level, name, evaluator, evaluator_version, data_type, session, scored, categories, errors,
+       weightless, conflicts, values, weight, squares
+from counted
+join series on series.series = counted.series
 order by level, name, evaluator, evaluator_version, data_type, session
 
 -- name: repeat_counts
 -- params: score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], start timestamptz, end timestamptz
 -- returns: session key, units requests, split requests, both_pass count, first_pass count, second_pass count, both_fail count
 -- metrics: repeat_agreement
--- One row per session: requests that one evaluator and version judged more than once, those
--- whose verdicts differ, and the first two verdicts of each against each other.
-with records as (
+-- One row per session: complete logical requests that one evaluator and version judged in more
+-- than one repeat, those whose verdicts differ, and the first two verdicts of each against each
+-- other. The same record twice is one; a request with conflicting records is left out.
+-- The rule of `logical_requests`, for the attempts of judged requests alone: a fraction of all.
+with mine as (
     select hash(observation_id) as observation,
-           case when trace_id is not null then hash(trace_id) end as trace, repeat, score_id,
-           case when data_type = 'BOOLEAN' then value
-                when data_type = 'NUMERIC' then (value >= $pass_at)::bigint
-                when data_type = 'CATEGORICAL' then list_contains($pass_labels, label)::bigint
-                end as passed
+           case when trace_id is not null then hash(trace_id) end as trace,
+           repeat, status, value, label, inclusion_probability
     from scores
-    where level = 'observation' and deleted_at is null and status = 'ok'
-      and scored_at >= $start and scored_at < $end and name = $score and evaluator = $evaluator
+    where level = 'observation' and deleted_at is null and scored_at >= $start
+      and name = $score and evaluator = $evaluator
       and evaluator_version is not distinct from $evaluator_version and data_type = $data_type
 ), again as (
-    select observation, trace from records
-    where passed is not null
-    group by observation, trace
-    having count(*) > 1
-), verdicts as (
-    select r.observation, r.trace, passed, row_number() over (
-        partition by r.observation, r.trace order by repeat, score_id
-    ) as n
-    from records r
-    join again a on a.observation = r.observation and a.trace is not distinct from r.trace
-    where passed is not null
+    select observation, trace from mine group by observation, trace having count(*) > 1
+), records as (
+    select m.observation, m.trace, repeat,
+           conflicting(status, value, label, inclusion_probability) as conflicts,
+           case when bool_and(status = 'ok') then passes(
+               $data_type, any_value(value), any_value(label), $pass_at, $pass_labels
+           ) end as passed
+    from mine m
+    join again a on a.observation = m.observation and a.trace is not distinct from m.trace
+    group by m.observation, m.trace, repeat
 ), units as (
     select observation, trace, min(passed) <> max(passed) as differs,
-           max(passed) filter (where n = 1) as one, max(passed) filter (where n = 2) as two
-    from verdicts
+           list(passed order by repeat) filter (where passed is not null) as verdicts
+    from records
     group by observation, trace
+    having count(passed) > 1 and not bool_or(conflicts)
+), tried as (
+    select logical_id
+    from observations
+    where start_at >= $start and start_at < $end
+      and hash(observation_id) in (select observation from units)
 )
 select hash(r.session_id) as session, count(*) as units,
        count(*) filter (where differs) as split,
-       count(*) filter (where one = 1 and two = 1) as both_pass,
-       count(*) filter (where one = 1 and two = 0) as first_pass,
-       count(*) filter (where one = 0 and two = 1) as second_pass,
-       count(*) filter (where one = 0 and two = 0) as both_fail
+       count(*) filter (where verdicts[1] = 1 and verdicts[2] = 1) as both_pass,
+       count(*) filter (where verdicts[1] = 1 and verdicts[2] = 0) as first_pass,
+       count(*) filter (where verdicts[1] = 0 and verdicts[2] = 1) as second_pass,
+       count(*) filter (where verdicts[1] = 0 and verdicts[2] = 0) as both_fail
 from units u
-join requests r on hash(r.observation_id) = u.observation
-               and (u.trace is null or u.trace = hash(r.trace_id))
-where r.session_id is not null
+join observations r
+  on hash(r.observation_id) = u.observation and (u.trace is null or u.trace = hash(r.trace_id))
+where r.observation_key in (
+    select arg_max(observation_key, ending(state, start_at, observation_id))
+    from observations
+    where type = 'GENERATION' and not synthetic_root and start_at >= $start and start_at < $end
+      and logical_id in (select logical_id from tried)
+    group by logical_id
+) and r.session_id is not null and r.state not in ('error', 'cancelled', 'unfinished')
 group by session
 order by session
 
@@ -266,22 +314,41 @@ order by session
 -- params: score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], reference_score varchar, reference_evaluator varchar, reference_version varchar, reference_type varchar, reference_pass_at double, reference_labels varchar[], start timestamptz, end timestamptz
 -- returns: session key, both_pass count, only_evaluator count, only_reference count, both_fail count
 -- metrics: evaluator_agreement
--- One row per session: requests that an evaluator and a reference (a human, a known answer, an
--- execution) both graded, by their verdicts. A request whose repeats differ is on the side of
--- the larger part; one that is split evenly is left out.
+-- One row per session: complete logical requests that an evaluator and a reference (a human, a
+-- known answer, an execution) both graded, by their verdicts. A request whose repeats differ is on
+-- the side of the larger part; one that is split evenly, or has conflicting records, is left out.
+-- The rule of `logical_requests`, for the attempts of judged requests alone: a fraction of all.
+with units as materialized (
+    select e.observation, e.trace, e.passed > 0.5 as one, f.passed > 0.5 as other
+    from grades(
+        $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels, $start
+    ) e
+    join grades(
+        $reference_score, $reference_evaluator, $reference_version, $reference_type,
+        $reference_pass_at, $reference_labels, $start
+    ) f on f.observation = e.observation and f.trace is not distinct from e.trace
+    where not e.conflicts and not f.conflicts and e.passed <> 0.5 and f.passed <> 0.5
+), tried as (
+    select logical_id
+    from observations
+    where start_at >= $start and start_at < $end
+      and hash(observation_id) in (select observation from units)
+)
 select hash(r.session_id) as session,
-       count(*) filter (where e.passed > 0.5 and f.passed > 0.5) as both_pass,
-       count(*) filter (where e.passed > 0.5 and f.passed < 0.5) as only_evaluator,
-       count(*) filter (where e.passed < 0.5 and f.passed > 0.5) as only_reference,
-       count(*) filter (where e.passed < 0.5 and f.passed < 0.5) as both_fail
-from grades($score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels, $start) e
-join grades($reference_score, $reference_evaluator, $reference_version, $reference_type,
-            $reference_pass_at, $reference_labels, $start) f
-  on f.observation = e.observation and f.trace is not distinct from e.trace
-join requests r on hash(r.observation_id) = e.observation
-               and (e.trace is null or e.trace = hash(r.trace_id))
-where not e.conflicts and not f.conflicts and e.passed <> 0.5 and f.passed <> 0.5
-  and r.session_id is not null and r.start_at >= $start and r.start_at < $end
+       count(*) filter (where one and other) as both_pass,
+       count(*) filter (where one and not other) as only_evaluator,
+       count(*) filter (where not one and other) as only_reference,
+       count(*) filter (where not one and not other) as both_fail
+from units u
+join observations r
+  on hash(r.observation_id) = u.observation and (u.trace is null or u.trace = hash(r.trace_id))
+where r.observation_key in (
+    select arg_max(observation_key, ending(state, start_at, observation_id))
+    from observations
+    where type = 'GENERATION' and not synthetic_root and start_at >= $start and start_at < $end
+      and logical_id in (select logical_id from tried)
+    group by logical_id
+) and r.session_id is not null and r.state not in ('error', 'cancelled', 'unfinished')
 group by session
 order by session
 

@@ -12,16 +12,17 @@ case when value is null then 'unknown'
      when value < edges[6] then '5'
      else len(edges)::varchar end;
 
--- One row per logical request whose attempts start in the period: the attempt that ended it,
--- which is a complete one if there is any, else the last.
+-- The attempt that ended a logical request is the greatest of this: a complete one if there is
+-- any, else the last.
+create or replace macro ending(state, start_at, observation_id) as
+(state not in ('error', 'cancelled', 'unfinished'), start_at, observation_id);
+
+-- One row per logical request whose attempts start in the period: the attempt that ended it.
 create or replace macro logical_requests(from_at, to_at) as table
 select r.*
 from requests r
 where start_at >= from_at and start_at < to_at and observation_key in (
-    select arg_max(
-        observation_key,
-        (state not in ('error', 'cancelled', 'unfinished'), start_at, observation_id)
-    )
+    select arg_max(observation_key, ending(state, start_at, observation_id))
     from observations
     where type = 'GENERATION' and not synthetic_root and start_at >= from_at and start_at < to_at
     group by logical_id
@@ -77,44 +78,59 @@ left join (
 left join exposures e on e.observation_key = r.observation_key
 left join loads l on l.engine_id = r.engine_id and l.minute = date_trunc('minute', r.start_at);
 
+-- Whether the values of records that should be alike are not; null is unlike any value.
+create or replace macro differ(x) as
+min(x) is distinct from max(x) or count(x) between 1 and count(*) - 1;
+
+-- Whether records of one key (a subject and repeat of one score, evaluator and version) say
+-- different things: then none of them counts.
+create or replace macro conflicting(status, value, label, inclusion_probability) as
+differ(status = 'ok') or differ(value) or differ(label) or differ(inclusion_probability);
+
+-- The probability that all records which say one agree on; null where they do not, or none does.
+create or replace macro agreed(probability) as
+case when min(probability) = max(probability) then min(probability) end;
+
+-- Whether one value passes; null where nothing says which values do.
+create or replace macro passes(kind, value, label, pass_at, pass_labels) as
+case when kind = 'BOOLEAN' then value
+     when kind = 'NUMERIC' then (value >= pass_at)::bigint
+     when kind = 'CATEGORICAL' and len(pass_labels) > 0
+     then list_contains(pass_labels, label)::bigint end;
+
 -- One row per request that has records of one score, evaluator and version of its own, by the
 -- hashes of its ids (numbers are grouped and joined at a fraction of the cost of texts):
--- repeats averaged, `conflicts` where one record is there twice with different values.
--- `passed` is null where nothing says which values pass. The probability is that of the valid
--- records, or of the others where none is valid.
+-- repeats averaged, `conflicts` where one record is there twice with different content.
+-- `passed` is null where nothing says which values pass. The probability is the one that the
+-- valid records agree on, or the others where none is valid.
 create or replace macro grades(
     score, by_evaluator, by_version, kind, pass_at, pass_labels, from_at
 ) as table
 with records as (
     select hash(observation_id) as observation,
            case when trace_id is not null then hash(trace_id) end as trace, repeat,
-           min(status) <> max(status) or min(value) is distinct from max(value)
-               or min(label) is distinct from max(label)
-               or count(value) between 1 and count(*) - 1
-               or count(label) between 1 and count(*) - 1 as conflicts,
-           any_value(status) as status, any_value(value) as value, any_value(label) as label,
-           any_value(inclusion_probability) as inclusion_probability
+           conflicting(status, value, label, inclusion_probability) as conflicts,
+           bool_and(status = 'ok') as valid, any_value(value) as value,
+           any_value(label) as label, any_value(inclusion_probability) as inclusion_probability
     from scores
     where level = 'observation' and deleted_at is null and scored_at >= from_at
       and name = score and evaluator = by_evaluator
       and evaluator_version is not distinct from by_version and data_type = kind
     group by observation, trace, repeat
 ), graded as (
-    select records.*, status = 'ok' and not conflicts as ok,
-           case when kind = 'BOOLEAN' then value
-                when kind = 'NUMERIC' then (value >= pass_at)::bigint
-                when kind = 'CATEGORICAL' then list_contains(pass_labels, label)::bigint end as passed
+    select records.*, valid and not conflicts as ok,
+           passes(kind, value, label, pass_at, pass_labels) as passed
     from records
 )
 select observation, trace,
        count(*) filter (where ok) as oks,
-       count(*) filter (where status = 'error' and not conflicts) as errors,
+       count(*) filter (where not valid and not conflicts) as errors,
        bool_or(conflicts) as conflicts,
        avg(passed) filter (where ok) as passed,
        avg(value) filter (where ok) as value,
        case when count(*) filter (where ok) > 0
-            then min(inclusion_probability) filter (where ok)
-            else min(inclusion_probability) end as inclusion_probability
+            then agreed(case when ok then inclusion_probability end)
+            else agreed(inclusion_probability) end as inclusion_probability
 from graded
 group by observation, trace;
 
@@ -141,20 +157,20 @@ case dimension
 
 -- One row per logical request that an evaluator is meant for, with its status in the statistics:
 -- incomplete before anything else; 'ok' with a valid record; 'conflict' where a record is there
--- twice with different values; 'unknown_probability' where the evaluator samples and the record
--- does not say how likely it was; 'not_sampled' or 'missing' without a record. weight is one over
--- the inclusion probability. by_value and across_value are its groups in two dimensions; the
+-- twice with different content; 'unknown_probability' where the evaluator says probabilities
+-- (`sampled`) and the record does not say how likely it was; without a record 'not_sampled' where
+-- it leaves requests out by design (`skips`), else 'missing'. weight is one over the inclusion
+-- probability. by_value and across_value are its groups in two dimensions; the
 -- load is known where it is one of them, or where by_load asks for it.
 create or replace macro graded_requests(
     by_dimension, across_dimension, score, by_evaluator, by_version, kind, pass_at, pass_labels,
-    sampled, task_types, last_of_turn, turned,
+    sampled, skips, task_types, last_of_turn, turned,
     from_at, to_at, idle_edges, input_edges, turn_edges, load_edges, block_s,
     window_s, fewest, coverage, gap_intervals, read_to, late, tolerance, longest, by_load
 ) as table
 with ends as (
     select turn_id, max(start_at) as start_at
-    from requests
-    where last_of_turn and start_at >= from_at and start_at < to_at
+    from logical_requests(case when last_of_turn then from_at else to_at end, to_at)
     group by turn_id
 ), d as (
     select described.*
@@ -173,7 +189,7 @@ select d.*,
                 then 'unknown_probability'
             when g.oks > 0 then 'ok'
             when g.errors > 0 then 'evaluator_error'
-            when sampled then 'not_sampled'
+            when skips then 'not_sampled'
             else 'missing' end as status,
        case when sampled then 1 / g.inclusion_probability else 1.0 end as weight,
        group_of(

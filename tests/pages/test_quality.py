@@ -119,6 +119,26 @@ def test_what_a_score_measures_is_said(put_langfuse: Put, open_page: Open) -> No
     assert "It is not correctness" in said
 
 
+def test_categories_without_pass_labels_say_what_to_set(put_langfuse: Put, open_page: Open) -> None:
+    """No empty chart and no rate: which setting is lacking, and how many have a category."""
+    given = graded()
+    kind = {"data_type": "CATEGORICAL", "value": None, "label": "good"}
+    about_session = score("grade", "session", of="s-a", **kind)
+    given["scores"] = [*(one | kind for one in given["scores"]), about_session]
+    put_langfuse(given)
+    app = open_page("quality", WRITTEN)
+    assert say("quality.no_pass_labels") in text(app)
+    assert charts(app) == []
+    total = strata(app)[say("quality.all")]
+    assert (total[say("col.mean")], total[say("col.evaluated")]) == (
+        say("quality.no_pass_mark"),
+        "3",
+    )
+    (row,) = table(app, say("col.level_of"), say("col.evaluated"))
+    assert (row[say("col.evaluated")], row[say("col.evaluator_errors")]) == ("1", "0")
+    assert row[say("col.notes")] == say("flag.categories", n=1)
+
+
 def test_without_sessions_independence_is_said(put_langfuse: Put, open_page: Open) -> None:
     """No session id anywhere: a sentence says what was assumed, and no session is counted."""
     given = graded()

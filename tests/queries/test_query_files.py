@@ -60,7 +60,7 @@ PARAMS = dict.fromkeys(("cluster", "namespace", "model", "pod", "engine", "arm")
     **dict.fromkeys(("data_type", "reference_type"), "BOOLEAN"),
     **dict.fromkeys(("pass_at", "reference_pass_at", "task_types")),
     **{key: ["good"] for key in ("pass_labels", "reference_labels")},
-    **dict.fromkeys(("sampled", "last_of_turn", "turned", "alone"), False),
+    **dict.fromkeys(("sampled", "skips", "last_of_turn", "turned", "alone"), False),
     **{key: [1.0, 2.0] for key in ("idle_edges", "input_edges", "turn_edges", "load_edges")},
     "block_s": 900,
     "factor": "cached_ratio",
