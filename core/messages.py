@@ -2089,12 +2089,14 @@ TEXTS: dict[str, str] = {
     "rule_action.stop": "Stop",
     "rule_action.rollback": "Roll back",
     "plan_rules.both": "baseline {base}, new {new}",
+    "plan_rules.not_measured": "not measured",
     "plan_rules.between": "{seen}: the threshold lies between",
     "plan_rules.note": "A measured rule is judged by the figure itself, over the arms' periods so "
     "far, unrounded and strictly beyond its threshold; the interval stands beside it and does not "
     "decide. It guards the operation and is no verdict on quality.",
     "plan_rules.restore": "Restore: {how}",
-    "plan_rules.one_met": "{action} – {rule}: {seen}, {behind}",
+    "plan_rules.of": "{action} – {rule}",
+    "plan_rules.measured": "{rule}: {seen} · {behind}",
     "plan_rules.met": "The plan's own rules are met. {rules}. Safe next step, as the plan says: "
     "{how}",
     "plan_rules.add": "Write a rule that is measured",
@@ -2105,6 +2107,7 @@ TEXTS: dict[str, str] = {
     "plan_rules.figure": "Figure",
     "plan_rules.figure_unit": "{name} ({unit})",
     "plan_rules.side": "Of",
+    "plan_rules.minus": "{side}: new minus baseline",
     "plan_rules.direction": "Met when",
     "plan_rules.threshold": "Threshold",
     "plan_rules.threshold_help": "Of a rate: percent of the new arm, or percentage points (pp) of "

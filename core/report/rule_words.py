@@ -39,32 +39,42 @@ def rule_notes(one: ExperimentView) -> list[str]:
 
 
 def met_words(one: ExperimentView) -> list[str]:
-    """A line that names the measured rules that are met, and the safe next step."""
-    met = [
-        say(
-            "plan_rules.one_met",
-            action=say(f"rule_action.{rule.action}"),
-            rule=rule.text,
-            seen=_seen(rule.measured, rule).text,
-            behind=_behind(rule.measured, rule.row).text,
-        )
-        for rule in one.rules
-        if rule.measured is not None and rule.state is RuleState.MET
-    ]
-    how = one.plan.restore_procedure
-    return [say("plan_rules.met", rules="; ".join(met), how=how)] if met else []
+    """A line that names every rule that is met, if one of them is measured, and the way back."""
+    met = [rule for rule in one.rules if rule.state is RuleState.MET]
+    if not any(rule.measured for rule in met):
+        return []
+    rules = "; ".join(_met(one, rule) for rule in met)
+    return [say("plan_rules.met", rules=rules, how=one.plan.restore_procedure)]
+
+
+def _met(one: ExperimentView, rule: JudgedRule) -> str:
+    words = say("plan_rules.of", action=say(f"rule_action.{rule.action}"), rule=rule.text)
+    if rule.measured is None:
+        return words
+    seen, behind = _evidence(one, rule)
+    return say("plan_rules.measured", rule=words, seen=seen.text, behind=behind.text)
 
 
 def _row(one: ExperimentView, rule: JudgedRule) -> list[Cell]:
     kind = Kind.BAD if rule.state is RuleState.MET else Kind.KNOWN
-    seen = behind = Cell(say("table.none"))
+    state = Cell(say(f"rule_state.{rule.state}"), kind)
+    return [
+        Cell(say(f"rule_action.{rule.action}")),
+        Cell(rule.text),
+        state,
+        *_evidence(one, rule),
+    ]
+
+
+def _evidence(one: ExperimentView, rule: JudgedRule) -> tuple[Cell, Cell]:
+    """What was seen, and what stands behind it."""
     if rule.measured is not None:
-        seen, behind = _seen(rule.measured, rule), _behind(rule.measured, rule.row)
-    elif rule.of_verdict:
+        return _seen(rule.measured, rule), _behind(rule.measured, rule.row)
+    if rule.of_verdict:
         verdict = say("outcome.none") if one.verdict is None else named("outcome.", one.verdict)
         seen = Cell(say("review.verdict_is", verdict=verdict))
-    action = Cell(say(f"rule_action.{rule.action}"))
-    return [action, Cell(rule.text), Cell(say(f"rule_state.{rule.state}"), kind), seen, behind]
+        return seen, Cell(say("experiments.gate"))
+    return Cell(say("plan_rules.not_measured")), Cell(say("plan_rules.not_measured"))
 
 
 def _seen(measured: MeasuredRule, rule: JudgedRule) -> Cell:

@@ -194,7 +194,8 @@ def _form() -> None:
                 for column, field in zip(st.columns(len(row)), row, strict=True):
                     with column:
                         _field(field)
-        rule_fields(PREFIX + "stop_rules", PREFIX + "rollback_rules")
+                if row == SECTIONS["rules"][0]:
+                    rule_fields(PREFIX + "stop_rules", PREFIX + "rollback_rules")
         st.form_submit_button(say("plan.check"), type="primary", on_click=_check_form)
 
 

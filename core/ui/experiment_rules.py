@@ -38,11 +38,11 @@ def rules_panel(one: ExperimentView) -> None:
 
 def rule_fields(stop_key: str, rollback_key: str) -> None:
     """Fields inside a form that add a measured rule to one of two texts, by their keys."""
-    st.markdown(say("plan_rules.add"))
+    st.markdown(f"**{say('plan_rules.add')}**")
     st.caption(say("plan_rules.add_note"))
     figure, side, direction, threshold = st.columns([3, 2, 1, 1])
     figure.selectbox(say("plan_rules.figure"), list(FIGURES), key=FIGURE, format_func=_figure_words)
-    side.selectbox(say("plan_rules.side"), list(Side), key=SIDE)
+    side.selectbox(say("plan_rules.side"), list(Side), key=SIDE, format_func=_side_words)
     direction.selectbox(say("plan_rules.direction"), list(Direction), key=DIRECTION)
     threshold.number_input(
         say("plan_rules.threshold"),
@@ -52,13 +52,16 @@ def rule_fields(stop_key: str, rollback_key: str) -> None:
         format="%.4g",
         help=say("plan_rules.threshold_help"),
     )
-    for label, key in (
-        (say("plan_rules.to_stop"), stop_key),
-        (say("plan_rules.to_rollback"), rollback_key),
-    ):
-        st.form_submit_button(label, on_click=partial(_add, key), key=f"add_{key}")
+    labels = (say("plan_rules.to_stop"), say("plan_rules.to_rollback"))
+    with st.container(horizontal=True):
+        for label, key in zip(labels, (stop_key, rollback_key), strict=True):
+            st.form_submit_button(label, on_click=partial(_add, key), key=f"add_{key}")
     if fault := st.session_state.get(FAULT):
         st.markdown(f":material/error: {plain(fault)}")
+
+
+def _side_words(side: Side) -> str:
+    return say("plan_rules.minus", side=side) if side is Side.DIFFERENCE else side.value
 
 
 def _figure_words(metric: str) -> str:

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from core import runtime
 from core.domain.experiments.arms import Arms, ByAttribute, Dimension
 from core.domain.experiments.plan import ExperimentPlan, PerArm
+from core.domain.experiments.rules import Side
 from core.messages import say
 from tests.domain.experiments.plans import DAY, PERIOD, START, plan
 from tests.pages.conftest import Open
@@ -219,12 +220,12 @@ def test_a_measured_rule_is_written_by_its_fields(real_home: Path, open_page: Op
     del real_home
     app = open_page("experiments")
     enter(app, "plan_field_stop_rules", "reports from users")
-    build_rule(app, "to_stop", 2.0, side="difference")
+    build_rule(app, "to_stop", 2.0, side=Side.DIFFERENCE)
     build_rule(app, "to_stop", 2.0)
     line = "incomplete rate, difference, above 2 pp"
     assert field(app, "stop_rules") == f"reports from users\n{line}"
     build_rule(
-        app, "to_rollback", 0.45, figure="arm_first_token_p95", side="new arm", direction="below"
+        app, "to_rollback", 0.45, figure="arm_first_token_p95", side=Side.NEW, direction="below"
     )
     assert field(app, "rollback_rules") == "time to first token p95, new arm, below 0.45 s"
     assert field(app, "stop_rules") == f"reports from users\n{line}"
@@ -236,7 +237,7 @@ def test_a_rule_without_a_sound_threshold_is_not_written(real_home: Path, open_p
     app = open_page("experiments")
     build_rule(app, "to_stop", None)
     assert any(say("plan_rules.no_threshold") in one.value for one in app.markdown)
-    build_rule(app, "to_stop", 120.0, side="new arm")
+    build_rule(app, "to_stop", 120.0, side=Side.NEW)
     assert any("100" in one.value for one in app.markdown if ":material/error:" in one.value)
     assert field(app, "stop_rules") == ""
 
