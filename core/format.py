@@ -193,6 +193,26 @@ def points(value: float, interval: tuple[float, float] | None, *, ratio: bool) -
     return say("estimate", value=shown, limits=say("estimate.limits", low=low, high=high))
 
 
+def against(value: float, limit: float, *, signed: bool) -> str:
+    """A number beside a limit in the same unit: with more digits where the two would look alike.
+
+    >>> against(3.1234, 2.0, signed=True), against(2.00004, 2.0, signed=False)
+    ('+3.12', '2.00004')
+    >>> against(2.0, 2.0, signed=False), against(12345.6, 5.0, signed=False)
+    ('2.00', '12,346')
+    """
+    if not isfinite(value):
+        return say("no_limit")
+    sign = "+" if signed else ""
+    fewest = 0 if abs(value) >= 1000 else 2 if abs(value) >= 1 else 3
+    texts = [
+        (f"{value:{sign},.{digits}f}", f"{limit:{sign},.{digits}f}") for digits in range(fewest, 10)
+    ]
+    alike = value == limit
+    found = next((text for text, other in texts if alike or text != other), texts[-1][0])
+    return found.replace("-", "−")
+
+
 def chance(value: float) -> str:
     """A p- or q-value.
 

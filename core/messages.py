@@ -1125,6 +1125,13 @@ TEXTS: dict[str, str] = {
     "is an example and no promise of enough.",
     "check.cycle_a_week": "The period spans a week or more. Whether that is a whole cycle of your "
     "load is yours to know.",
+    "check.rule_measured": "This rule is measured: the page judges it from the data.",
+    "check.rule_of_verdict": "This rule is judged by the verdict.",
+    "check.rule_of_person": "This rule is free text: a person judges it.",
+    "check.rule_misread": "This rule begins like a measured one and is not in its form, so a "
+    "person must judge it. The form stands behind the arrow.",
+    "check.rule_shared_engines": "Both arms share their engines, so this rule of what engines "
+    "count can never be known.",
     "check.data_seen": "Data of this arm exist already: the plan would be marked as registered "
     "after its data, and its gate would hold.",
     "check.data_ahead": "No data of the planned periods are known yet.",
@@ -2085,13 +2092,47 @@ TEXTS: dict[str, str] = {
     "decision.stop": "stop",
     "decision.roll_back": "roll back",
     "entry.refused": "This was not recorded. {why}",
-    "regression.title": "Regression: what the plan says, and where to reproduce it",
-    "regression.rules": "Rules of the plan. One that says only “regression” is marked where that "
-    "is the verdict; whether another is met, a person says.",
-    "regression.met": " · met: the verdict is regression",
-    "regression.stop": "Stop: {rule}",
-    "regression.rollback": "Roll back: {rule}",
-    "regression.restore": "Restore: {how}",
+    "plan_rules.title": "Rules of the plan",
+    "plan_rules.action": "When met",
+    "plan_rules.rule": "Rule",
+    "plan_rules.state": "State",
+    "plan_rules.seen": "Seen so far",
+    "plan_rules.behind": "Behind it",
+    "rule_action.stop": "Stop",
+    "rule_action.rollback": "Roll back",
+    "plan_rules.both": "baseline {base}, new {new}",
+    "plan_rules.not_measured": "not measured",
+    "plan_rules.between": "{seen}: the threshold lies between",
+    "plan_rules.note": "A measured rule is judged by the figure itself, over the arms' periods so "
+    "far, unrounded and strictly beyond its threshold; the interval stands beside it and does not "
+    "decide. It guards the operation and is no verdict on quality.",
+    "plan_rules.restore": "Restore: {how}",
+    "plan_rules.of": "{action} – {rule}",
+    "plan_rules.measured": "{rule}: {seen} · {behind}",
+    "plan_rules.met": "The plan's own rules are met. {rules}. Safe next step, as the plan says: "
+    "{how}",
+    "plan_rules.add": "Write a rule that is measured",
+    "plan_rules.add_note": "It is added as a line to the rules above, in the one form that is "
+    "judged from the data, like “incomplete rate, difference, above 2 pp”. “Regression” alone is "
+    "judged by the verdict. Any other line stays free text for a person to judge. The quality "
+    "difference itself is the gate's and is not offered.",
+    "plan_rules.figure": "Figure",
+    "plan_rules.figure_unit": "{name} ({unit})",
+    "plan_rules.side": "Of",
+    "plan_rules.minus": "{side}: new minus baseline",
+    "plan_rules.direction": "Met when",
+    "plan_rules.threshold": "Threshold",
+    "plan_rules.threshold_help": "Of a rate: percent of the new arm, or percentage points (pp) of "
+    "the difference, new minus baseline. Else in the unit that stands with the figure.",
+    "plan_rules.to_stop": "Add to “Stop when”",
+    "plan_rules.to_rollback": "Add to “Roll back when”",
+    "plan_rules.no_threshold": "A rule needs its threshold.",
+    "plan_rules.no_rule": "Threshold: {why}.",
+    "rule_state.met": "met",
+    "rule_state.not_met": "not met",
+    "rule_state.unknown": "cannot be known",
+    "rule_state.person": "for a person to judge",
+    "regression.title": "Regression: where to reproduce it",
     "regression.none": "No failed request of the new arm is in the cache.",
     "regression.where": "More of the new arm",
     "regression.quality": "Quality page, new arm only",
@@ -2183,7 +2224,8 @@ TEXTS: dict[str, str] = {
     "is one-sided.",
     "plan.about.sample": "Looks are rising fractions of the planned information with commas "
     "between them, the last is 1; a date may follow behind an @. Assumptions are optional.",
-    "plan.about.rules": "One rule a line. Revisions as name=value, one a line.",
+    "plan.about.rules": "One rule a line; one with a figure is measured when it is in the form of "
+    "the line that the fields below add. Revisions as name=value, one a line.",
     "plan.experiment": "Short name",
     "plan.title": "Title",
     "plan.author": "Author",

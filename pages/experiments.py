@@ -15,6 +15,7 @@ if one:
         ui.efficiency_panel(one)
     with right:
         ui.gate_panel(one)
+    ui.rules_panel(one)
     ui.regression_panel(one)
     ui.observed_table(one)
     left, right = ui.grid("experiment_actions", 1, 1)

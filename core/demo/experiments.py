@@ -228,7 +228,7 @@ def _affinity(epoch: int) -> ExperimentPlan:
             "non-inferior at the end, and the engines' hit ratio up by 10 points",
             "no engine with twice the queue of another",
         ),
-        stop_rules=("time to first token p95 above 5 s for ten minutes",),
+        stop_rules=("time to first token p95, new arm, above 5 s",),
         rollback_rules=("regression", "an engine out of KV room twice in an hour"),
         previous_settings="gateway.routing=least_busy",
         restore_procedure="Set gateway.routing=least_busy and reload the gateway; engines keep "
@@ -253,7 +253,7 @@ def _trimming(epoch: int) -> ExperimentPlan:
         efficiency_metric="gateway_input_tokens",
         promote_rules=("non-inferior at the end", "input tokens down by a tenth"),
         stop_rules=("an agent asks again for a result it was given, more than once in ten turns",),
-        rollback_rules=("regression", "incomplete rate of arm B two points above arm A"),
+        rollback_rules=("regression", "incomplete rate, difference, above 2 pp"),
         previous_settings="agents.history=whole",
         restore_procedure="Set agents.history=whole in the agents' configuration and roll it out; "
         "sessions that are running end as they began.",
@@ -281,7 +281,7 @@ def _prompt_order(epoch: int) -> ExperimentPlan:
         efficiency_metric="gateway_cached_share",
         promote_rules=("non-inferior without a hold", "cached share of v4 not below that of v3"),
         stop_rules=("regression at any planned look",),
-        rollback_rules=("incomplete rate of v4 two points above v3", "reports from users"),
+        rollback_rules=("incomplete rate, difference, above 2 pp", "reports from users"),
         previous_settings="template v3 for all chats",
         restore_procedure="Set chat.template=v3 at the gateway and reload it; no engine restarts. "
         "Check on the Hit ratio page that v4 is gone.",
@@ -310,8 +310,16 @@ def _tool_schemas(epoch: int) -> ExperimentPlan:
         looks=(PlannedLook(fraction=1.0),),
         efficiency_metric="gateway_cached_share",
         promote_rules=("non-inferior without a hold",),
-        stop_rules=("regression at any planned look", "tool errors above 5 % for half an hour"),
-        rollback_rules=("regression", "JSON of arm B broken twice as often as in arm A"),
+        stop_rules=(
+            "regression at any planned look",
+            "incomplete rate, difference, above 2 pp",
+            "tool errors above 5 % for half an hour",
+        ),
+        rollback_rules=(
+            "regression",
+            "gateway cached share, difference, below 10 pp",
+            "JSON of arm B broken twice as often as in arm A",
+        ),
         previous_settings="agents.tool_schemas=as_registered, after the conversation",
         restore_procedure="Set agents.tool_schemas=as_registered and roll the agents out; then "
         "repeat the failed tool calls from their traces.",

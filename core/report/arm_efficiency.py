@@ -6,7 +6,6 @@ from core.messages import say
 from core.report.cells import reading, unknown
 from core.report.document import Cell
 from core.views.experiment_efficiency import EfficiencyRow
-from core.views.experiment_engines import has_own_engines
 from core.views.experiments import ExperimentView
 
 
@@ -54,7 +53,7 @@ def efficiency_notes(one: ExperimentView) -> list[str]:
             confidence=f"{one.figures.confidence * 100:.4g} %",
         )
     ]
-    if not has_own_engines(one.plan):
+    if not one.plan.arms.have_engines:
         said.append(say("efficiency.shared"))
     if one.first_token_unchanged:
         said.append(say("efficiency.unchanged"))

@@ -29,12 +29,12 @@ from core.report.gate_words import (
     gate_dots,
     gate_notes,
     is_rate,
-    rule_lines,
     standing_words,
     verdict_words,
     warnings,
 )
 from core.report.plan_words import plan_gate, plan_how, plan_what
+from core.report.rule_words import RULE_TITLES, WIDE, are_shown, rule_notes, rule_rows
 from core.report.words import series_words
 from core.views.experiment_words import not_excluded
 from core.views.experiments import ExperimentView
@@ -49,6 +49,7 @@ def experiment_document(view: ExperimentReview, *, made_at: float) -> Document:
         verdict(one),
         efficiency(one),
         gate(one),
+        rules(one),
         regression(one),
         observed(one),
         decisions(one),
@@ -131,12 +132,21 @@ def gate(one: ExperimentView) -> Iterator[Block]:
     yield Lines(tuple(gate_notes(one)))
 
 
+def rules(one: ExperimentView) -> Iterator[Block]:
+    """Stop and rollback rules with what is known of each, and the way back."""
+    if not are_shown(one):
+        return
+    yield Heading(say("plan_rules.title"))
+    columns = [Column(title, wide=n in WIDE) for n, title in enumerate(RULE_TITLES)]
+    yield table("rules", "", columns, rule_rows(one), empty=say("table.none"))
+    yield Lines(tuple(rule_notes(one)))
+
+
 def regression(one: ExperimentView) -> Iterator[Block]:
-    """On a regression: the rules that the plan names, and requests to reproduce it from."""
-    if Verdict.REGRESSION not in (one.verdict, one.told):
+    """On a regression: requests to reproduce it from."""
+    if not one.says_regression:
         return
     yield Heading(say("regression.title"))
-    yield Lines(tuple(rule_lines(one)))
     columns = [
         Column(say("col.time_utc")),
         Column(say("col.observation")),
@@ -214,6 +224,9 @@ def revisions(view: ExperimentReview) -> Iterator[Block]:
 def _about(view: ExperimentReview) -> Iterator[tuple[str, str]]:
     one = view.one
     watermark = one.watermark
+    yield say("review.verdict"), verdict_words(one.verdict)
+    if _is_told(one):
+        yield say("looks.alone"), verdict_words(one.told)
     yield (
         say("review.as_of_requests"),
         say("cell.unknown") if watermark is None else moment(watermark),

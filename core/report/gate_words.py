@@ -9,13 +9,13 @@ from core import format as fmt
 from core.domain.experiments.evidence import EvidenceLine
 from core.domain.experiments.look_record import TakenLook
 from core.domain.experiments.plan import ExperimentPlan
-from core.domain.experiments.rules import is_met
 from core.domain.quality import Estimand
 from core.domain.statistics.gate import Verdict, alpha_of
 from core.domain.statistics.missing import IntervalTippingPoint, Tips
 from core.messages import named, say
 from core.report.cells import count, unknown
 from core.report.document import Cell, Dot
+from core.report.rule_words import met_words
 from core.views.experiment_gate import ArmQuality
 from core.views.experiment_words import evidence_words
 from core.views.experiments import ExperimentView
@@ -77,7 +77,7 @@ def standing_words(one: ExperimentView, clock: Clock) -> str:
 
 def warnings(one: ExperimentView) -> list[str]:
     """What a reader must know of the plan before its verdict."""
-    said = []
+    said = met_words(one)
     if one.fleet.requests is not None and one.fleet.requests.state == "backfilling":
         said.append(say("experiments.reading"))
     if one.unread:
@@ -113,22 +113,6 @@ def _figure(reason: str, value: float | None, clock: Clock) -> str | None:
     if reason in TIMES:
         return clock(value)
     return f"{value * 100:.1f} %" if reason in SHARES else f"{value:.4g}"
-
-
-def rule_lines(one: ExperimentView) -> list[str]:
-    """Stop and rollback rules of the plan, those that the verdict meets marked; and the way back.
-
-    Of a rule that says more than the verdict nobody but a person knows whether it is met.
-    """
-    plan = one.plan
-    keys = ("regression.stop", "regression.rollback")
-    said = []
-    for key, rules in zip(keys, (plan.stop_rules, plan.rollback_rules), strict=True):
-        for rule in rules:
-            met = say("regression.met") if is_met(rule, one.verdict) else ""
-            said.append(say(key, rule=rule) + met)
-    restore = say("regression.restore", how=plan.restore_procedure)
-    return [say("regression.rules"), *said, restore]
 
 
 def gate_dots(one: ExperimentView) -> list[Dot]:

@@ -29,6 +29,7 @@ from core.ui.experiment_logs import (
     regression_panel,
 )
 from core.ui.experiment_plan import plan_card, versions_panel
+from core.ui.experiment_rules import rules_panel
 from core.ui.experiment_sizes import calculator
 from core.ui.experiments import experiment_asked, experiment_bar, gate_panel, verdict_panel
 from core.ui.follow_ups import AFFINITY, places_table, uncached_table
@@ -187,6 +188,7 @@ __all__ = [
     "review_bar",
     "review_document",
     "review_question",
+    "rules_panel",
     "running_section",
     "score_note",
     "scores_table",

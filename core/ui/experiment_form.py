@@ -20,6 +20,7 @@ from core.errors import EntryError
 from core.experiments import register
 from core.messages import say
 from core.ui.experiment_actions import refused, taken
+from core.ui.experiment_rules import rule_fields
 from core.ui.experiments import experiment_asked
 from core.ui.style import plain
 from core.ui.tables import Cell, Column, table
@@ -184,7 +185,8 @@ def _fill(values: Entered, origin: str) -> None:
 
 
 def _form() -> None:
-    with st.form("plan", border=False):
+    # Enter would press the first button, and that is one of the rules.
+    with st.form("plan", border=False, enter_to_submit=False):
         for section, rows in SECTIONS.items():
             st.markdown(f"**{say(f'plan.section.{section}')}**")
             st.caption(say(f"plan.about.{section}"))
@@ -192,6 +194,8 @@ def _form() -> None:
                 for column, field in zip(st.columns(len(row)), row, strict=True):
                     with column:
                         _field(field)
+                if row == SECTIONS["rules"][0]:
+                    rule_fields(PREFIX + "stop_rules", PREFIX + "rollback_rules")
         st.form_submit_button(say("plan.check"), type="primary", on_click=_check_form)
 
 

@@ -6,9 +6,8 @@ from core import format as fmt
 from core.domain.experiments.arms import Arm, Dimension
 from core.domain.experiments.look_record import TakenLook
 from core.domain.scope import iso_minute
-from core.domain.statistics.gate import Verdict
 from core.messages import named, say
-from core.report.gate_words import evidence_line, is_rate, rule_lines, verdict_words
+from core.report.gate_words import evidence_line, is_rate, verdict_words
 from core.ui.experiment_plan import HASH_DIGITS
 from core.ui.experiments import clock, moment
 from core.ui.frame import heading, time_axis
@@ -185,11 +184,10 @@ def changes_log(one: ExperimentView) -> None:
 
 
 def regression_panel(one: ExperimentView) -> None:
-    """What the plan says to do on a regression, and requests to reproduce it from."""
-    if Verdict.REGRESSION not in (one.verdict, one.told):
+    """On a regression: requests to reproduce it from."""
+    if not one.says_regression:
         return
     heading(say("regression.title"))
-    lines(rule_lines(one))
     columns = [
         Column(say("col.time")),
         Column(say("col.observation")),

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from core.cache.store import Row, Store
-from core.domain.experiments.arms import Arm, Dimension
+from core.domain.experiments.arms import Arm
 from core.domain.experiments.plan import ExperimentPlan
 from core.domain.gauges import mean_of_samples
 from core.domain.ratios import ratio_of_sums
@@ -14,8 +14,6 @@ from core.views.fleet import Fleet, load_fleet, query_params
 from core.views.lines import or_absent
 from core.views.sums import cache_sums
 
-OWN_ENGINES = (Dimension.NAMESPACE, Dimension.MODEL, Dimension.CLUSTER)
-"""Arms told apart by one of these are served by engines of their own."""
 TIMES = {
     "engine_queue_s": "request_queue_time_seconds",
     "engine_prefill_s": "request_prefill_time_seconds",
@@ -24,14 +22,9 @@ RESULTS = ("engine_hit_ratio", "kv_usage_mean")
 METRICS_OF_ENGINES = (*RESULTS, *TIMES)
 
 
-def has_own_engines(plan: ExperimentPlan) -> bool:
-    """Whether engines can be told apart by arm: by their labels, or by time."""
-    return plan.arms.dimension is None or plan.arms.dimension in OWN_ENGINES
-
-
 def engine_rows(store: Store, plan: ExperimentPlan, now: float) -> tuple[EfficiencyRow, ...]:
     """Rows of what engines count; without arms where they are shared."""
-    if not has_own_engines(plan):
+    if not plan.arms.have_engines:
         return tuple(
             EfficiencyRow(metric, None, None, beside=metric in TIMES)
             for metric in METRICS_OF_ENGINES

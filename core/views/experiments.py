@@ -39,6 +39,7 @@ from core.views.experiment_evidence import changes_of, evidence, logged
 from core.views.experiment_gate import GateFigures, gate_figures
 from core.views.experiment_log import ExperimentLog, experiment_logs
 from core.views.experiment_requests import FailingRequest, failing_requests
+from core.views.experiment_rules import JudgedRule, judged_rules
 from core.views.fleet import Fleet, load_fleet
 from core.views.quality_sums import Series
 
@@ -153,6 +154,16 @@ class ExperimentView:
     def would_hold(self) -> tuple[EvidenceLine, ...]:
         """Reasons why a look would hold now, that are not among those of the verdict."""
         return tuple(line for line in self.evidence.holds if _is_new(line, self.holds))
+
+    @property
+    def says_regression(self) -> bool:
+        """Whether the verdict, or the interval alone at its look, is a regression."""
+        return Verdict.REGRESSION in (self.verdict, self.told)
+
+    @property
+    def rules(self) -> tuple[JudgedRule, ...]:
+        """Stop and rollback rules of the plan, with what is known of each now."""
+        return judged_rules(self.plan, self.verdict, self.efficiency)
 
     @property
     def flags(self) -> tuple[Flag, ...]:

@@ -34,8 +34,10 @@ from core.demo.graded import graded_sums
 from core.demo.looks import statistics_holds
 from core.demo.observations import observation_rows
 from core.demo.scores import score_rows
+from core.demo_people import enter_plans
 from core.domain.experiments.arms import Arm
 from core.domain.experiments.changes import LoggedChange, judge_changes, own_change
+from core.domain.experiments.rules import MeasuredRule, RuleState
 from core.domain.experiments.versions import PlanVersion
 from core.domain.levers import LeverKind
 from core.domain.quality import Dimension, SessionSums
@@ -43,6 +45,7 @@ from core.domain.scope import Scope, Window
 from core.domain.statistics.choice import Design, difference_interval
 from core.domain.statistics.difference import Difference
 from core.domain.statistics.gate import Verdict, confidence_of, judge
+from core.views.experiments import build_experiment
 from core.views.fleet import load_fleet
 from core.views.quality_sums import Asked, score_series, session_sums
 from tests.demo.reading import EPOCH, NOW
@@ -117,6 +120,15 @@ def test_one_experiment_of_each_verdict() -> None:
     assert KNOWN[SCHEMA_PLAN].delta < -registered(SCHEMA_PLAN).plan.margin
 
 
+def test_every_plan_has_a_rule_that_is_measured() -> None:
+    """Each shows what the data judge, and a rule that is left to a person or the gate."""
+    for one in demo_plans(EPOCH):
+        rules = (*one.plan.stop_rules, *one.plan.rollback_rules)
+        measured = [MeasuredRule.read(rule) for rule in rules]
+        assert any(measured), one.plan.experiment
+        assert None in measured, one.plan.experiment
+
+
 @pytest.mark.parametrize("experiment", FROM_ROWS)
 def test_what_the_lever_log_says(experiment: str) -> None:
     """Each experiment finds its own change; only the one that is to hold meets others."""
@@ -182,6 +194,7 @@ def store(
         clock=lambda: NOW,
     )
     engines.collect_range(known.start, known.start + 120)
+    enter_plans(inbox, epoch=EPOCH)
     inbox.write("langfuse", _read(settings, gateway, known.start, known.end).tables(utc(NOW)))
     made = Store(home / "cache.duckdb")
     assert made.merge_waiting(inbox) > 1
@@ -247,3 +260,18 @@ def test_the_pipeline_finds_the_known_verdict(
     assert found.interval == pytest.approx(same.interval)
     assert judge(found.interval, plan.margin).verdict is Verdict.REGRESSION
     assert covers(found, KNOWN[SCHEMA_PLAN].delta)
+
+
+def test_the_rules_of_the_regression_say_what_is_true(store: Store, settings: Settings) -> None:
+    """Arm B finds more in the cache by far less than ten points, and breaks off no more often."""
+    now = registered(SCHEMA_PLAN).plan.period.end + LATE_S
+    one = build_experiment(store, SCHEMA_PLAN, now, evaluators=evaluators_of(settings))
+    assert one is not None
+    states = {rule.text: rule.state for rule in one.rules if rule.measured}
+    assert states == {
+        "incomplete rate, difference, above 2 pp": RuleState.NOT_MET,
+        "gateway cached share, difference, below 10 pp": RuleState.MET,
+    }
+    share = next(row for row in one.efficiency if row.metric == "gateway_cached_share")
+    assert share.interval is not None
+    assert 0 < share.interval.lower < share.interval.upper < 0.1

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from core import runtime
 from core.domain.experiments.arms import Arms, ByAttribute, Dimension
 from core.domain.experiments.plan import ExperimentPlan, PerArm
+from core.domain.experiments.rules import Side
 from core.messages import say
 from tests.domain.experiments.plans import DAY, PERIOD, START, plan
 from tests.pages.conftest import Open
@@ -66,6 +68,12 @@ def enter(app: AppTest, key: str, value: str) -> None:
 def verdict(app: AppTest) -> str:
     """The large words of the verdict."""
     return next(body for body in bodies(app) if "pw-verdict" in body)
+
+
+def states(app: AppTest) -> dict[str, str]:
+    """State of each rule of the plan that the page shows."""
+    rows = table(app, say("plan_rules.rule"), say("plan_rules.state"))
+    return {row[say("plan_rules.rule")]: row[say("plan_rules.state")] for row in rows}
 
 
 def passing(trial: Trial) -> None:
@@ -146,13 +154,10 @@ def test_a_regression_shows_rules_and_evidence(write: Any, open_page: Open) -> N
     write(lambda trial: trial.registered(plan(**ONE_LOOK, margin=0.06)).arms(*sides(new=60)))
     app = open_page("experiments", ASKED)
     assert say("outcome.regression") in verdict(app)
-    said = text(app)
-    for key in ("stop", "rollback"):
-        (rule,) = getattr(plan(), f"{key}_rules")
-        assert say(f"regression.{key}", rule=rule) in said
     (stop,), (back,) = plan().stop_rules, plan().rollback_rules
-    assert say("regression.stop", rule=stop) + say("regression.met") in said
-    assert say("regression.rollback", rule=back) + say("regression.met") not in said
+    assert states(app) == {stop: say("rule_state.met"), back: say("rule_state.person")}
+    assert say("plan_rules.restore", how=plan().restore_procedure) in text(app)
+    assert not app.warning
     failing = table(app, say("col.observation"), say("col.session"))
     assert failing
     assert all(row[say("col.observation")].startswith("compact-") for row in failing)
@@ -160,6 +165,95 @@ def test_a_regression_shows_rules_and_evidence(write: Any, open_page: Open) -> N
     assert 'href="quality?' in links
     assert "arm=compact" in links
     assert 'href="request?id=compact-' in links
+
+
+def test_a_met_rule_stands_above_everything(write: Any, open_page: Open) -> None:
+    """Without a regression: the rules by their states, and the met one first, with the way back."""
+    met, other = (
+        "gateway cached share, difference, below -5 pp",
+        "incomplete rate, new arm, above 1 %",
+    )
+    base, new = sides()
+    worse = replace(new, more={"cached_input": 700})
+
+    def written(trial: Trial) -> None:
+        one = plan(**ONE_LOOK, margin=0.06, stop_rules=(met, other))
+        trial.registered(one).arms(base, worse)
+
+    write(written)
+    app = open_page("experiments", ASKED)
+    assert say("outcome.non_inferior") in verdict(app)
+    assert states(app) == {
+        met: say("rule_state.met"),
+        other: say("rule_state.not_met"),
+        plan().rollback_rules[0]: say("rule_state.person"),
+    }
+    (warning,) = (one.value.replace("\\", "") for one in app.warning)
+    assert f"{met}: −10.00 pp" in warning
+    assert plan().restore_procedure in warning
+    assert say("regression.title") not in titles(app)
+
+
+def test_a_plan_without_measured_rules_shows_none(write: Any, open_page: Open) -> None:
+    """What an old plan says in its own words is in the plan, and judged nowhere."""
+    write(passing)
+    app = open_page("experiments", ASKED)
+    assert states(app) == {}
+    assert say("plan_rules.title") not in titles(app)
+
+
+def build_rule(app: AppTest, target: str, threshold: float | None, **chosen: str) -> None:
+    """Fill in the fields of a rule and press one of their buttons."""
+    for name, value in chosen.items():
+        app.selectbox(key=f"rule_{name}").select(value)
+    next(n for n in app.number_input if n.key == "rule_threshold").set_value(threshold)
+    press(app, f"plan_rules.{target}")
+
+
+def field(app: AppTest, name: str) -> str:
+    """What a text of the plan's form holds."""
+    return str(next(f for f in app.text_area if f.key == f"plan_field_{name}").value)
+
+
+def test_a_measured_rule_is_written_by_its_fields(real_home: Path, open_page: Open) -> None:
+    """The line is added below what was typed, once, to the rules of the button pressed."""
+    del real_home
+    app = open_page("experiments")
+    enter(app, "plan_field_stop_rules", "reports from users")
+    build_rule(app, "to_stop", 2.0, side=Side.DIFFERENCE)
+    build_rule(app, "to_stop", 2.0)
+    line = "incomplete rate, difference, above 2 pp"
+    assert field(app, "stop_rules") == f"reports from users\n{line}"
+    build_rule(
+        app, "to_rollback", 0.45, figure="arm_first_token_p95", side=Side.NEW, direction="below"
+    )
+    assert field(app, "rollback_rules") == "time to first token p95, new arm, below 0.45 s"
+    assert field(app, "stop_rules") == f"reports from users\n{line}"
+
+
+def test_a_rule_without_a_sound_threshold_is_not_written(real_home: Path, open_page: Open) -> None:
+    """What is missing or out of range is said, and no line is added."""
+    del real_home
+    app = open_page("experiments")
+    build_rule(app, "to_stop", None)
+    assert any(say("plan_rules.no_threshold") in one.value for one in app.markdown)
+    build_rule(app, "to_stop", 120.0, side=Side.NEW)
+    assert any("100" in one.value for one in app.markdown if ":material/error:" in one.value)
+    assert field(app, "stop_rules") == ""
+
+
+def test_a_check_says_who_judges_each_rule(write: Any, open_page: Open) -> None:
+    """Measured, by the verdict, for a person; and a line that is nearly in the form."""
+    write(lambda trial: trial.arms(*sides()))
+    stop = ("incomplete rate, difference, above 2 pp", "regression")
+    rollback = ("reports from users", "incomplete rate two points up")
+    app = paste(open_page("experiments"), plan(stop_rules=stop, rollback_rules=rollback))
+    rows = table(app, say("plan.severity"), say("plan.finding"))
+    found = {row[say("plan.finding")]: row for row in rows}
+    kinds = ("rule_measured", "rule_of_verdict", "rule_of_person", "rule_misread")
+    for kind, rule in zip(kinds, (*stop, *rollback), strict=True):
+        assert found[say(f"check.{kind}")][say("plan.of")].startswith(rule)
+    assert found[say("check.rule_misread")][say("plan.severity")] == say("severity.warning")
 
 
 def test_no_requests_yet(write: Any, open_page: Open) -> None:

@@ -29,6 +29,7 @@ from core.domain.experiments.comparison import NotExcluded
 from core.domain.experiments.levers_guide import LEVERS, QualityCheck
 from core.domain.experiments.looks import LOOK_SPENDS_NOTHING
 from core.domain.experiments.revisions import RevisionReason
+from core.domain.experiments.rules import RuleState
 from core.domain.experiments.versions import REGISTERED_AFTER_DATA
 from core.domain.exporters import Contract
 from core.domain.levers import LeverKind
@@ -40,6 +41,7 @@ from core.domain.usage import Status, Why
 from core.domain.windows import Preempt, Unsure
 from core.messages import TEXTS, say
 from core.named_queries import cache_queries, prometheus_queries
+from core.views.experiment_rules import Action
 
 ROOT = Path(__file__).resolve().parents[2]
 FORBIDDEN = re.compile(
@@ -178,6 +180,8 @@ def kinds_of_source_errors() -> Iterator[str]:
         *(f"evidence.{reason}" for reason in (*HoldReason, *ChangeReason, *RevisionReason)),
         *(f"evidence.{reason}" for reason in (REGISTERED_AFTER_DATA, LOOK_SPENDS_NOTHING)),
         *(f"check.{check}" for check in Check),
+        *(f"rule_state.{state}" for state in RuleState),
+        *(f"rule_action.{action}" for action in Action),
         *(f"bench_verdict.{verdict}" for verdict in Verdict),
         *(f"bench_rule.{rule}" for rule in Rule),
         *(f"bench_note.{note}" for note in Note),

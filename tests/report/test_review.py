@@ -1,5 +1,6 @@
 """The review of a period and of an experiment: what is in it, in every state."""
 
+import csv
 import io
 import time
 import zipfile
@@ -249,6 +250,33 @@ def test_an_experiment_is_reviewed_whole(trial: Trial, settings: Settings) -> No
     hashes = [value for _, value in document.about if len(value) == 64]
     assert hashes == [plan(**ONE_LOOK, title=HOSTILE, restore_procedure=FORMULA).plan_hash]
     assert not {"script", "img", "a", "b"} & Seen(html(document)).tags
+
+
+def test_files_of_an_experiment_carry_verdict_and_rules(real: Path, settings: Settings) -> None:
+    """Every format has the verdict and the state of each rule, the archive as rows with numbers."""
+    met, text = "gateway cached share, difference, below -5 pp", f"reports {FORMULA}"
+    base, new = sides(60, 95)
+    trial = Trial(real)
+    trial.registered(plan(**ONE_LOOK, margin=0.06, stop_rules=(met,), rollback_rules=(text,)))
+    trial.arms(base, replace(new, more={"cached_input": 700}))
+    trial.seen(END)
+    document = document_of(trial.store, settings, Scope(), experiment=NAME, now=END + 120)
+    trial.store.close()
+    assert met in warned(document)
+    assert plan().restore_procedure in warned(document)
+    for words in (Seen(html(document)).text, written(document, Format.MARKDOWN).data.decode()):
+        for state in ("met", "person"):
+            assert say(f"rule_state.{state}") in words
+    archive = zipfile.ZipFile(io.BytesIO(written(document, Format.CSV).data))
+    about = list(csv.reader(io.StringIO(archive.read("about.csv").decode())))
+    assert [say("review.verdict"), say("outcome.regression")] in about
+    (first, second) = csv.DictReader(io.StringIO(archive.read("rules.csv").decode()))
+    state, seen = say("plan_rules.state"), say("plan_rules.seen")
+    assert (first[state], second[state]) == (say("rule_state.met"), say("rule_state.person"))
+    assert float(first[say("review.exact", column=seen)]) == pytest.approx(-10.0)
+    assert say("plan_rules.both", base="500 of 500 requests", new="500 of 500 requests") in (
+        first.values()
+    )
 
 
 def test_a_period_lists_what_was_planned_and_decided_in_it(

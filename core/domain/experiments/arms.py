@@ -30,6 +30,10 @@ class Dimension(StrEnum):
     CLUSTER = "cluster"
 
 
+OWN_ENGINES = (Dimension.NAMESPACE, Dimension.MODEL, Dimension.CLUSTER)
+"""Arms told apart by one of these are served by engines of their own."""
+
+
 class Period(Entered):
     """Half open: [start, end), seconds since the epoch."""
 
@@ -116,6 +120,11 @@ class Arms(Entered):
     def dimension(self) -> Dimension | None:
         """Attribute that tells the arms apart; None: time does."""
         return self.split.dimension if isinstance(self.split, ByAttribute) else None
+
+    @property
+    def have_engines(self) -> bool:
+        """Whether engines can be told apart by arm: by their labels, or by time."""
+        return self.dimension is None or self.dimension in OWN_ENGINES
 
     def value_of(self, arm: Arm) -> str | None:
         """Value of the attribute in one arm; None: time tells the arms apart."""

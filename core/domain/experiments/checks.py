@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from core.domain.experiments.arms import Arm
 from core.domain.experiments.plan import ExperimentPlan
+from core.domain.experiments.rules import MeasuredRule, is_of_verdict, misread
 
 MOST_UNKNOWN = 0.01
 """Largest share of requests without an arm's attribute, or without a session."""
@@ -48,6 +49,11 @@ class Check(StrEnum):
     CYCLE_UNEXPLAINED = "cycle_unexplained"
     CYCLE_EXPLAINED = "cycle_explained"
     CYCLE_A_WEEK = "cycle_a_week"
+    RULE_MEASURED = "rule_measured"
+    RULE_OF_VERDICT = "rule_of_verdict"
+    RULE_OF_PERSON = "rule_of_person"
+    RULE_MISREAD = "rule_misread"
+    RULE_SHARED_ENGINES = "rule_shared_engines"
     DATA_SEEN = "data_seen"
     DATA_AHEAD = "data_ahead"
 
@@ -61,7 +67,7 @@ class Finding:
     value, limit : float or None
         What was seen and what it was held against: a share, or seconds.
     of : str or None
-        Whose it is: an arm, or names that came with the data.
+        Whose it is: an arm, a rule of the plan, or names that came with the data.
     """
 
     check: Check
@@ -106,6 +112,7 @@ def registration_findings(
         *_evaluator(plan, recent),
         _sessions(plan, recent),
         *_cycle(plan),
+        *_rules(plan),
         *_seen(recent, at),
     )
 
@@ -171,6 +178,22 @@ def _cycle(plan: ExperimentPlan) -> Iterator[Finding]:
         yield Finding(Check.CYCLE_UNEXPLAINED, Severity.WARNING, length, WEEK_S)
     else:
         yield Finding(Check.CYCLE_EXPLAINED, Severity.NOTE, length, WEEK_S)
+
+
+def _rules(plan: ExperimentPlan) -> Iterator[Finding]:
+    """Who judges each stop and rollback rule; a line twice is said once."""
+    for line in dict.fromkeys((*plan.stop_rules, *plan.rollback_rules)):
+        rule, form = MeasuredRule.read(line), misread(line)
+        if rule is not None and rule.figure.of_engines and not plan.arms.have_engines:
+            yield Finding(Check.RULE_SHARED_ENGINES, Severity.WARNING, of=line)
+        elif rule is not None:
+            yield Finding(Check.RULE_MEASURED, Severity.SOUND, of=rule.line)
+        elif is_of_verdict(line):
+            yield Finding(Check.RULE_OF_VERDICT, Severity.SOUND, of=line)
+        elif form is not None:
+            yield Finding(Check.RULE_MISREAD, Severity.WARNING, of=f"{line} → {form}")
+        else:
+            yield Finding(Check.RULE_OF_PERSON, Severity.NOTE, of=line)
 
 
 def _seen(recent: RecentData, at: float) -> Iterator[Finding]:

@@ -41,7 +41,7 @@ FIELDS: dict[str, Any] = {
     "efficiency_metric": "engine_hit_ratio",
     "promote_rules": ("non-inferior at the last look",),
     "stop_rules": ("regression at any look",),
-    "rollback_rules": ("incomplete rate two points above the baseline's",),
+    "rollback_rules": ("two users in an hour report answers cut short",),
     "previous_settings": "template v1",
     "restore_procedure": "set TEMPLATE=v1 and roll the gateway",
     "revisions": {"template": "v2", "engine": "0.32.0"},

@@ -141,3 +141,32 @@ def test_data_that_exist_already_are_named_with_their_arm() -> None:
     found = findings(plan(looks=LOOKS), seen)[Check.DATA_SEEN]
     assert (found.of, found.value, found.severity) == ("base", START - 61.0, Severity.PROBLEM)
     assert Check.DATA_AHEAD in findings()
+
+
+@pytest.mark.parametrize(
+    ("rule", "check", "severity"),
+    [
+        ("Incomplete rate, difference, above 2 pp.", Check.RULE_MEASURED, Severity.SOUND),
+        ("regression at any look", Check.RULE_OF_VERDICT, Severity.SOUND),
+        ("reports from users", Check.RULE_OF_PERSON, Severity.NOTE),
+        ("incomplete rate two points up", Check.RULE_MISREAD, Severity.WARNING),
+        ("engine hit ratio, new arm, below 30 %", Check.RULE_SHARED_ENGINES, Severity.WARNING),
+    ],
+)
+def test_who_judges_a_rule_is_said_before(rule: str, check: Check, severity: Severity) -> None:
+    """Each rule once: measured, of the verdict, for a person, or not in the form it seems to be."""
+    found = [
+        one
+        for one in registration_findings(
+            plan(stop_rules=(rule,), rollback_rules=(rule,)), RECENT, at=START - 60.0
+        )
+        if one.check.startswith("rule")
+    ]
+    assert [(one.check, one.severity) for one in found] == [(check, severity)]
+    assert (found[0].of or "").casefold().startswith(rule.casefold().rstrip("."))
+
+
+def test_engines_of_arms_in_time_can_be_measured() -> None:
+    """What engines count can be a rule where time tells the arms apart."""
+    one = plan(**IN_TIME, stop_rules=("engine hit ratio, new arm, below 30 %",))
+    assert Check.RULE_MEASURED in findings(one)
