@@ -75,7 +75,7 @@ def test_stopped_killed_limited_and_run_again(
         fake.fault = limited
         served.delay_s = 0.0
         assert start(killed, served.url).wait(PATIENCE_S) == 0, (killed / "log").read_text()
-    assert len(refusals) == 2
+    assert refusals
     fake.fault = None
     quiet = langfuse_rig_of(fake, backfill_days=0.2)
     quiet.clock.now = time.time()
