@@ -7,6 +7,7 @@ comments (`--` in SQL, `#` in PromQL), the same in both languages:
     params: start timestamptz, end timestamptz
     returns: hits_tokens tokens, queries_tokens tokens
     metrics: engine_hit_ratio            (optional: catalogue keys it serves)
+    reads: graded                        (optional: queries whose rows it reads by their names)
 
 then prose: what one row is, what is left out. SQL values go in as DuckDB's own
 `$name` parameters. PromQL takes its `$name` parts from `render_promql` alone.
@@ -23,7 +24,7 @@ from core.errors import QueryFileError
 ROOT = Path(__file__).resolve().parent.parent / "queries"
 COMMENT = {".sql": "--", ".promql": "#"}
 PARAMETER = re.compile(r"\$([a-z_]+)")
-HEADER = re.compile(r"(name|params|returns|metrics):\s*(.*)")
+HEADER = re.compile(r"(name|params|returns|metrics|reads):\s*(.*)")
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class NamedQuery:
     prose: str
     text: str
     where: str
+    reads: tuple[str, ...] = ()
 
 
 @cache
@@ -101,6 +103,9 @@ def _load(paths: list[Path]) -> dict[str, NamedQuery]:
                 first = queries[query.name].where
                 raise QueryFileError(f"{query.where}: {query.name} is already defined at {first}")
             queries[query.name] = query
+    for query in queries.values():
+        if unknown := set(query.reads) - set(queries):
+            raise QueryFileError(f"{query.where}: reads no query: {', '.join(sorted(unknown))}")
     return queries
 
 
@@ -141,8 +146,9 @@ def _query(where: str, header: list[str], body: list[str]) -> NamedQuery:
         raise QueryFileError(
             f"{where}: declared and used parameters differ: {', '.join(sorted(undeclared))}"
         )
-    metrics = _words(found.get("metrics", ""))
-    return NamedQuery(found["name"], params, _words(found["returns"]), metrics, prose, text, where)
+    metrics, reads = (_words(found.get(part, "")) for part in ("metrics", "reads"))
+    returns = _words(found["returns"])
+    return NamedQuery(found["name"], params, returns, metrics, prose, text, where, reads)
 
 
 def _words(text: str) -> tuple[str, ...]:

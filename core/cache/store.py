@@ -17,7 +17,13 @@ import pyarrow.parquet as pq
 from core.cache.inbox import Inbox
 from core.cache.tables import COUNTED, DATED, FURTHEST, KEYS, MOVING, NEAR, SEEN, TABLES
 from core.errors import BatchError, CacheBusyError, CacheError, CacheSchemaError
-from core.named_queries import cache_queries, macro_files, rollup_statements, schema_files
+from core.named_queries import (
+    NamedQuery,
+    cache_queries,
+    macro_files,
+    rollup_statements,
+    schema_files,
+)
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +31,39 @@ UNMERGEABLE = (BatchError, pa.ArrowException, duckdb.DataError, duckdb.Integrity
 """What a batch itself can be blamed for; a full disk is not its fault."""
 Row = Any
 """A named tuple: one row of a named query."""
+
+
+class Reader:
+    """Runs named queries on one cursor; what several of them read is made once for all of them."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+        self._made: dict[str, dict[str, Any]] = {}
+        """Tables made of queries that others read, with the parameters each was made with."""
+
+    def read(self, name: str, params: Mapping[str, Any]) -> list[Row]:
+        """Rows as named tuples with the columns of the query's header; null is None."""
+        query, given = self._ready(name, params)
+        row = namedtuple("Row", query.returns)  # type: ignore[misc]  # noqa: PYI024
+        return [row(*values) for values in self._cursor.execute(query.text, given).fetchall()]
+
+    def columns(self, name: str, params: Mapping[str, Any]) -> pa.Table:
+        """Many rows: their columns as an Arrow table."""
+        query, given = self._ready(name, params)
+        return self._cursor.sql(query.text, params=given).to_arrow_table()
+
+    def _ready(self, name: str, params: Mapping[str, Any]) -> tuple[NamedQuery, dict[str, Any]]:
+        query = cache_queries()[name]
+        for source in query.reads:
+            self._make(source, params)
+        return query, {key: params[key] for key in query.params}
+
+    def _make(self, name: str, params: Mapping[str, Any]) -> None:
+        query, given = self._ready(name, params)
+        if self._made.get(name) != given:
+            text = f"create or replace temp table {name} as {query.text}"
+            self._cursor.execute(text, given)
+            self._made[name] = given
 
 
 class Store:
@@ -63,23 +102,21 @@ class Store:
         with self._writing:
             self._owner.close()
 
-    def read(self, name: str, params: Mapping[str, Any]) -> list[Row]:
-        """Run one named query on a cursor of its own; safe from any thread.
-
-        Rows are named tuples with the columns of the query's header; null is None.
-        """
-        query = cache_queries()[name]
-        given = {key: params[key] for key in query.params}
-        row = namedtuple("Row", query.returns)  # type: ignore[misc]  # noqa: PYI024
+    @contextmanager
+    def reader(self) -> Iterator["Reader"]:
+        """Named queries on one cursor, for one thread."""
         with self._cursor() as cursor:
-            return [row(*values) for values in cursor.execute(query.text, given).fetchall()]
+            yield Reader(cursor)
+
+    def read(self, name: str, params: Mapping[str, Any]) -> list[Row]:
+        """Run one named query on a cursor of its own; safe from any thread."""
+        with self.reader() as reader:
+            return reader.read(name, params)
 
     def columns(self, name: str, params: Mapping[str, Any]) -> pa.Table:
         """Run one named query for many rows: its columns as an Arrow table."""
-        query = cache_queries()[name]
-        given = {key: params[key] for key in query.params}
-        with self._cursor() as cursor:
-            return cursor.sql(query.text, params=given).to_arrow_table()
+        with self.reader() as reader:
+            return reader.columns(name, params)
 
     def merge_waiting(self, inbox: Inbox) -> int:
         """Merge every whole batch once, oldest first; returns how many.

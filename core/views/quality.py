@@ -1,9 +1,9 @@
 """Quality: pass rates and scores by stratum, what they differ by, and who agrees with whom."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from core.cache.store import Store
+from core.cache.store import Reader, Store
 from core.catalogue import kind_of
 from core.config import EvaluatorSettings
 from core.domain.observed import Observed, above_zero, below_zero
@@ -22,7 +22,7 @@ from core.views.quality_sums import (
     Series,
     quality_params,
     score_series,
-    session_sums,
+    sums_of,
 )
 from core.views.requests import request_params
 
@@ -188,32 +188,31 @@ def crossed(store: Store, scope: Scope, now: float, question: Question) -> tuple
     series = chosen_series([s for s in every if s.level == "observation"], question.series)
     if series is None:
         return ()
-    asked, sums = _sums(store, fleet, question, series)
+    asked = asked_of(question, series)
+    with store.reader() as reader:
+        asked, sums = _sums(reader, quality_params(store, fleet, asked), asked)
     return crossed_rows(sums, asked, possible_estimand(series, question.estimand))
 
 
-def _sums(
-    store: Store, fleet: Fleet, question: Question, series: Series
-) -> tuple[Asked, SessionSums]:
+def _sums(reader: Reader, params: Mapping[str, object], asked: Asked) -> tuple[Asked, SessionSums]:
     """Sums of what is asked; where no request has a session, each stands alone."""
-    asked = asked_of(question, series)
-    sums = session_sums(store, fleet, asked)
+    sums = sums_of(reader.columns("quality_sums", params))
     tally = sums.tally(sums.everything)
     if tally.sessionless == tally.requests:
         asked = replace(asked, alone=True)
-        sums = session_sums(store, fleet, asked)
+        sums = sums_of(reader.columns("quality_sums", {**params, "alone": True}))
     return asked, sums
 
 
 def _answer(store: Store, fleet: Fleet, question: Question, series: Series) -> Answer:
-    (asked, sums), estimand = (
-        _sums(store, fleet, question, series),
-        possible_estimand(series, question.estimand),
-    )
+    asked, estimand = asked_of(question, series), possible_estimand(series, question.estimand)
+    params = quality_params(store, fleet, asked)
+    factor = Factor.IDLE_GAP if question.by is Dimension.IDLE_GAP else Factor.CACHED_RATIO
+    with store.reader() as reader:
+        asked, sums = _sums(reader, params, asked)
+        association = factor_association(reader, params, asked, factor)
     rows, total = quality_rows(sums, asked, estimand)
     found = _contrasts(question, asked, estimand, sums, rows)
-    factor = Factor.IDLE_GAP if question.by is Dimension.IDLE_GAP else Factor.CACHED_RATIO
-    association = factor_association(store, quality_params(store, fleet, asked), asked, factor)
     return Answer(
         asked=asked,
         estimand=estimand,

@@ -1,12 +1,13 @@
 """Rank association of a request's cached ratio, or idle gap, with its score."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import pyarrow as pa
 
-from core.cache.store import Store
+from core.cache.store import Reader
 from core.domain.quality import Dimension
 from core.domain.records import Bools, Floats
 from core.domain.statistics.association import Association, RankSums, spearman, spearman_within
@@ -31,10 +32,11 @@ class FactorAssociation:
 
 
 def factor_association(
-    store: Store, params: dict[str, object], asked: Asked, factor: Factor
+    reader: Reader, params: Mapping[str, object], asked: Asked, factor: Factor
 ) -> FactorAssociation:
     """Read ranks over everything and within the strata of `asked.across`."""
-    found = store.columns("quality_ranks", params | {"factor": factor.value})
+    wanted = {**params, "alone": asked.alone, "factor": factor.value}
+    found = reader.columns("quality_ranks", wanted)
     stratum, names = codes(found["across_value"])
     every = range(max(len(names), 1))
     return FactorAssociation(

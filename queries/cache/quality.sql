@@ -18,8 +18,106 @@ where deleted_at is null and scored_at >= $start and scored_at < $end
 group by level, name, evaluator, evaluator_version, data_type
 order by level, name, evaluator, evaluator_version, data_type
 
+-- name: graded
+-- params: by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, skips boolean, task_types varchar[], last_of_turn boolean, turned boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- returns: observation_key key, session_key key, start_at time, by_value text, across_value text, status text, passed score, value score, has_score flag, weight count, total_input tokens, cached_input tokens, idle_gap_s s, exact_one flag
+-- One row per logical request that an evaluator is meant for, with its groups in two dimensions
+-- and its status in the statistics: incomplete before anything else; 'ok' with a valid record;
+-- 'conflict' where a record is there twice with different content; 'unknown_probability' where the
+-- evaluator says probabilities (`sampled`) and the record does not; without a record 'not_sampled'
+-- where it leaves requests out by design (`skips`), else 'missing'. weight is one over the
+-- inclusion probability. Tokens are those of measured usage. A group that is not known is
+-- 'unknown'; turns, exposure and load are looked up where they are asked for. In no order: nobody
+-- sees these rows, other queries read them.
+with exposures as (
+    select observation_key, exposure
+    from exposed_requests(
+        case when 'preempt_window' in ($by, $across) then $start else $end end, $end,
+        $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late, $tolerance, $longest
+    )
+), loads as (
+    select engine_id, minute, sum(value_sum) / sum(samples) as running
+    from engine_gauges
+    where instrument = 'num_requests_running' and span_s = 60 and minute < $end
+      and minute >= case when 'load' in ($by, $across) or $only_load is not null
+                         then date_trunc('minute', $start) else $end end
+    group by engine_id, minute
+), ends as (
+    select turn_id, max(start_at) as start_at
+    from logical_requests(case when $last_of_turn then $start else $end end, $end)
+    group by turn_id
+), described as (
+    select r.observation_key, r.observation_id, r.trace_id, r.session_id, r.start_at,
+           r.cluster, r.namespace, r.model, r.pod, r.engine, r.arm,
+           case when r.task_type is null then 'unknown' else r.task_type end as task_type,
+           case when r.template_version is null then 'unknown' else r.template_version end
+               as template_version,
+           r.state in ('error', 'cancelled', 'unfinished') as incomplete,
+           r.total_input, case when r.usage_status = 'measured' then r.cached_input end as cached_input,
+           t.idle_gap_s,
+           case when r.usage_status = 'violation' then 'contract_violation'
+                when r.usage_status <> 'measured' or r.total_input = 0 then 'unknown'
+                when r.cached_input = 0 then '0'
+                when 2 * r.cached_input <= r.total_input then '(0,0.5]'
+                when 10 * r.cached_input <= 9 * r.total_input then '(0.5,0.9]'
+                else '(0.9,1]' end as cached_stratum,
+           r.usage_status = 'measured' and r.cached_input = r.total_input and r.total_input > 0
+               as exact_one,
+           case when t.turn_index = 0 then 'first_turn' else bin_of(t.idle_gap_s, $idle_edges) end
+               as idle_bin,
+           bin_of(r.total_input, $input_edges) as input_bin,
+           bin_of(t.turn_index + 1, $turn_edges) as turn_bin,
+           bin_of(l.running, $load_edges) as load_bin,
+           case when x.exposure is null then 'unknown' else x.exposure end as exposure,
+           ((epoch(r.start_at)::bigint // $block_s) * $block_s)::varchar as block_at
+    from logical_requests($start, $end) r
+    left join (
+        select session_id, turn_id, turn_index, idle_gap_s from turns where $turned
+    ) t on t.session_id = r.session_id and t.turn_id = r.turn_id
+    left join exposures x on x.observation_key = r.observation_key
+    left join loads l on l.engine_id = r.engine_id and l.minute = date_trunc('minute', r.start_at)
+    left join ends on ends.turn_id = r.turn_id
+    where not $last_of_turn or ends.start_at is null or r.start_at = ends.start_at
+)
+select observation_key, case when session_id is not null then hash(session_id) end as session_key,
+       start_at,
+       group_of(
+           $by, arm, model, task_type, template_version, cached_stratum, idle_bin, exposure,
+           input_bin, turn_bin, load_bin, block_at, namespace, cluster
+       ) as by_value,
+       group_of(
+           $across, arm, model, task_type, template_version, cached_stratum, idle_bin, exposure,
+           input_bin, turn_bin, load_bin, block_at, namespace, cluster
+       ) as across_value,
+       case when incomplete then 'incomplete'
+            when conflicts then 'conflict'
+            when oks > 0 and $sampled and inclusion_probability is null then 'unknown_probability'
+            when oks > 0 then 'ok'
+            when errors > 0 then 'evaluator_error'
+            when $skips then 'not_sampled'
+            else 'missing' end as status,
+       passed, value, oks > 0 and not conflicts as has_score,
+       case when $sampled then 1 / inclusion_probability else 1.0 end as weight,
+       total_input, cached_input, idle_gap_s, exact_one
+from described
+left join grades($score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels, $start)
+  on observation = hash(observation_id) and (trace is null or trace = hash(trace_id))
+where ($task_types is null or list_contains($task_types, task_type))
+  and ($cluster is null or cluster = $cluster)
+  and ($namespace is null or namespace = $namespace)
+  and ($model is null or model = $model)
+  and ($pod is null or pod = $pod)
+  and ($engine is null or engine = $engine)
+  and ($arm is null or arm = $arm)
+  and ($only_task_type is null or task_type = $only_task_type)
+  and ($only_template_version is null or template_version = $only_template_version)
+  and ($only_input_length is null or input_bin = $only_input_length)
+  and ($only_turn_position is null or turn_bin = $only_turn_position)
+  and ($only_load is null or load_bin = $only_load)
+
 -- name: quality_sums
--- params: by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, skips boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- params: alone boolean
+-- reads: graded
 -- returns: by_value text, across_value text, session key, requests requests, incomplete requests, scored requests, passes score, pass_known requests, values score, value_known requests, weight count, squares count, weightless requests, errors requests, missing requests, not_sampled requests, conflicts requests, lost_weight count, lost_known requests, scored_incomplete requests, cached_tokens tokens, cached_known requests, exact_one requests
 -- metrics: pass_rate, score_mean, incomplete_rate, evaluation_coverage, quality_difference
 -- One row per session and pair of groups: additive sums over the logical requests that an
@@ -31,8 +129,8 @@ order by level, name, evaluator, evaluator_version, data_type
 -- weightless), lost_known how many of them have a known weight. session is null for requests
 -- without one, unless each of them is to stand alone.
 select by_value, across_value,
-       case when session_id is not null then hash(session_id)
-            when $alone then hash(observation_key, 'alone') end as session,
+       case when session_key is null and $alone then hash(observation_key, 'alone')
+            else session_key end as session,
        count(*) as requests,
        count(*) filter (where status = 'incomplete') as incomplete,
        count(*) filter (where status = 'ok') as scored,
@@ -53,68 +151,32 @@ select by_value, across_value,
        count(weight) filter (where status in (
            'missing', 'evaluator_error', 'conflict', 'unknown_probability'
        )) as lost_known,
-       count(*) filter (where incomplete and has_score) as scored_incomplete,
-       (sum(cached_input) filter (where usage_status = 'measured'))::bigint as cached_tokens,
-       count(*) filter (where usage_status = 'measured') as cached_known,
+       count(*) filter (where status = 'incomplete' and has_score) as scored_incomplete,
+       sum(cached_input)::bigint as cached_tokens, count(cached_input) as cached_known,
        count(*) filter (where exact_one) as exact_one
-from graded_requests(
-    $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
-    $sampled, $skips, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges,
-    $turn_edges, $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
-    $tolerance, $longest, $only_load is not null
-)
-where ($cluster is null or cluster = $cluster)
-  and ($namespace is null or namespace = $namespace)
-  and ($model is null or model = $model)
-  and ($pod is null or pod = $pod)
-  and ($engine is null or engine = $engine)
-  and ($arm is null or arm = $arm)
-  and ($only_task_type is null or task_type = $only_task_type)
-  and ($only_template_version is null or template_version = $only_template_version)
-  and ($only_input_length is null or input_bin = $only_input_length)
-  and ($only_turn_position is null or turn_bin = $only_turn_position)
-  and ($only_load is null or load_bin = $only_load)
+from graded
 group by by_value, across_value, session
 order by by_value, across_value, session
 
 -- name: quality_ranks
--- params: factor varchar, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, skips boolean, task_types varchar[], last_of_turn boolean, turned boolean, alone boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- params: factor varchar, alone boolean
+-- reads: graded
 -- returns: across_value text, session key, n requests, x ranks, y ranks, xx ranks, yy ranks, xy ranks, whole_x ranks, whole_y ranks, whole_xx ranks, whole_yy ranks, whole_xy ranks
 -- metrics: rank_association
 -- One row per stratum and session: sums of the mid-ranks of a factor (cached ratio or idle gap)
 -- and of the score, of their squares and products. Ranks are among the scored requests of the
 -- stratum that know the factor, those of whole_ among all of them; ties share the mean of their
 -- ranks.
-with r as materialized (
+with known as materialized (
     select across_value,
-           case when session_id is not null then hash(session_id)
-                when $alone then hash(observation_key, 'alone') end as session,
+           case when session_key is null and $alone then hash(observation_key, 'alone')
+                else session_key end as session,
            case when $factor = 'idle_gap' then idle_gap_s
-                when usage_status = 'measured' and total_input > 0
-                then cached_input / total_input end as factor,
+                when total_input > 0 then cached_input / total_input end as factor,
            case when value is null then passed else value end as grade
-    from graded_requests(
-        $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
-        $sampled, $skips, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges,
-        $input_edges, $turn_edges, $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals,
-        $read_to, $late, $tolerance, $longest, $only_load is not null
-    )
-    where status = 'ok'
-      and ($cluster is null or cluster = $cluster)
-      and ($namespace is null or namespace = $namespace)
-      and ($model is null or model = $model)
-      and ($pod is null or pod = $pod)
-      and ($engine is null or engine = $engine)
-      and ($arm is null or arm = $arm)
-      and ($only_task_type is null or task_type = $only_task_type)
-      and ($only_template_version is null or template_version = $only_template_version)
-      and ($only_input_length is null or input_bin = $only_input_length)
-      and ($only_turn_position is null or turn_bin = $only_turn_position)
-      and ($only_load is null or load_bin = $only_load)
-), known as (
-    select across_value, session, factor, grade
-    from r
-    where session is not null and factor is not null and grade is not null
+    from graded
+    where status = 'ok' and session is not null and factor is not null
+      and grade is not null
 ), factors as (
     select across_value, factor, count(*) as n from known group by across_value, factor
 ), grades as (
@@ -146,211 +208,32 @@ group by across_value, session
 order by across_value, session
 
 -- name: quality_requests
--- params: by_value varchar, across_value varchar, most bigint, by varchar, across varchar, score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], sampled boolean, skips boolean, task_types varchar[], last_of_turn boolean, turned boolean, idle_edges double[], input_edges double[], turn_edges double[], load_edges double[], block_s bigint, window_s bigint, fewest bigint, coverage double, gap_intervals double, read_to double, late double, tolerance double, longest double, only_task_type varchar, only_template_version varchar, only_input_length varchar, only_turn_position varchar, only_load varchar, start timestamptz, end timestamptz, cluster varchar, namespace varchar, model varchar, pod varchar, engine varchar, arm varchar
+-- params: by_value varchar, across_value varchar, most bigint
+-- reads: graded
 -- returns: observation_id text, session_id text, start_at s, model text, task_type text, template_version text, arm text, total_input tokens, cached_input tokens, state text, status text, passed score, value score, found requests
 -- metrics: pass_rate
 -- One row per logical request of a group, newest first: those that failed in a repeat or in all,
 -- then those that lack a score (incomplete ones too), then the rest: those that passed, that have
 -- no pass mark, or were not chosen to be scored. found counts all of them, those beyond `most` too.
-select observation_id, session_id, epoch(start_at) as start_at, model, task_type,
-       template_version, arm, total_input,
-       case when usage_status = 'measured' then cached_input end as cached_input,
-       state, status, passed, value, count(*) over () as found
-from (
-    select graded.*, case when status = 'ok' and passed < 1 then 0
-                          when status in ('ok', 'not_sampled') then 2 else 1 end as place
-    from graded_requests(
-        $by, $across, $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels,
-        $sampled, $skips, $task_types, $last_of_turn, $turned, $start, $end, $idle_edges, $input_edges,
-        $turn_edges, $load_edges, $block_s, $window_s, $fewest, $coverage, $gap_intervals, $read_to, $late,
-        $tolerance, $longest, $only_load is not null
-    ) graded
+with listed as (
+    select observation_key, start_at, total_input, cached_input, status, passed, value,
+           count(*) over () as found,
+           case when status = 'ok' and passed < 1 then 0
+                when status in ('ok', 'not_sampled') then 2 else 1 end as place
+    from graded
+    where ($by_value is null or by_value = $by_value)
+      and ($across_value is null or across_value = $across_value)
+    order by place, start_at desc, observation_key
+    limit $most
 )
-where ($by_value is null or by_value = $by_value)
-  and ($across_value is null or across_value = $across_value)
-  and ($cluster is null or cluster = $cluster)
-  and ($namespace is null or namespace = $namespace)
-  and ($model is null or model = $model)
-  and ($pod is null or pod = $pod)
-  and ($engine is null or engine = $engine)
-  and ($arm is null or arm = $arm)
-  and ($only_task_type is null or task_type = $only_task_type)
-  and ($only_template_version is null or template_version = $only_template_version)
-  and ($only_input_length is null or input_bin = $only_input_length)
-  and ($only_turn_position is null or turn_bin = $only_turn_position)
-  and ($only_load is null or load_bin = $only_load)
-order by place, start_at desc, observation_id
-limit $most
-
--- name: coarse_scores
--- params: start timestamptz, end timestamptz
--- returns: level text, name text, evaluator text, evaluator_version text, data_type text, session key, scored count, categories count, errors count, weightless count, conflicts count, values score, weight count, squares count
--- metrics: coarse_pass_rate
--- One row per session and series of scores about whole turns (traces) and whole sessions: each
--- turn or session counts once, repeats averaged, by the rules of single requests (see the macro
--- `grades`). scored have a number and a known weight, categories a category and no number; errors
--- have no valid record; weightless lack the probability that others of the series say; conflicts
--- have one record twice with different content. They are never copied to the requests in them.
--- session is null where it is not known, or not one.
-with found as (
-    select hash(level, name, evaluator, evaluator_version, data_type) as series, level, name,
-           evaluator, evaluator_version, data_type,
-           hash(case when level = 'session' then session_id else trace_id end) as subject,
-           repeat, status, value, label, inclusion_probability
-    from scores
-    where level in ('trace', 'session') and deleted_at is null
-      and scored_at >= $start and scored_at < $end
-), series as (
-    select series, level, name, evaluator, evaluator_version, data_type,
-           count(inclusion_probability) > 0 as sampled
-    from found
-    group by series, level, name, evaluator, evaluator_version, data_type
-), records as (
-    select series, subject, repeat,
-           conflicting(status, value, label, inclusion_probability) as conflicts,
-           bool_and(status = 'ok') as valid, any_value(value) as value,
-           any_value(inclusion_probability) as probability
-    from found
-    group by series, subject, repeat
-), subjects as (
-    select series, subject, bool_or(conflicts) as conflicts,
-           bool_or(valid) and not bool_or(conflicts) as ok, avg(value) filter (where valid) as value,
-           agreed(case when valid then probability end) as probability
-    from records
-    group by series, subject
-), turns_seen as (
-    select hash(trace_id) as subject, min(hash(session_id)) as session,
-           max(hash(session_id)) as another
-    from observations
-    where session_id is not null and start_at >= $start - interval '1 day' and start_at < $end
-    group by subject
-), placed as (
-    select o.series, o.conflicts, o.ok,
-           case when s.sampled then 1 / o.probability else 1.0 end as weight,
-           case when o.ok and weight is not null then o.value end as value,
-           case when s.level = 'session' then o.subject
-                when t.session = t.another then t.session end as session
-    from subjects o
-    join series s on s.series = o.series
-    left join turns_seen t on t.subject = o.subject and s.level = 'trace'
-), counted as (
-    select series, session,
-           count(value) as scored,
-           count(*) filter (where ok and weight is not null and value is null) as categories,
-           count(*) filter (where not ok and not conflicts) as errors,
-           count(*) filter (where ok and weight is null) as weightless,
-           count(*) filter (where conflicts) as conflicts,
-           sum(weight * value) as values,
-           sum(weight) filter (where value is not null) as weight,
-           sum(weight * weight) filter (where value is not null) as squares
-    from placed
-    group by series, session
-)
-select level, name, evaluator, evaluator_version, data_type, session, scored, categories, errors,
-       weightless, conflicts, values, weight, squares
-from counted
-join series on series.series = counted.series
-order by level, name, evaluator, evaluator_version, data_type, session
-
--- name: repeat_counts
--- params: score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], start timestamptz, end timestamptz
--- returns: session key, units requests, split requests, both_pass count, first_pass count, second_pass count, both_fail count
--- metrics: repeat_agreement
--- One row per session: complete logical requests that one evaluator and version judged in more
--- than one repeat, those whose verdicts differ, and the first two verdicts of each against each
--- other. The same record twice is one; a request with conflicting records is left out.
--- The rule of `logical_requests`, for the attempts of judged requests alone: a fraction of all.
-with mine as (
-    select hash(observation_id) as observation,
-           case when trace_id is not null then hash(trace_id) end as trace,
-           repeat, status, value, label, inclusion_probability
-    from scores
-    where level = 'observation' and deleted_at is null and scored_at >= $start
-      and name = $score and evaluator = $evaluator
-      and evaluator_version is not distinct from $evaluator_version and data_type = $data_type
-), again as (
-    select observation, trace from mine group by observation, trace having count(*) > 1
-), records as (
-    select m.observation, m.trace, repeat,
-           conflicting(status, value, label, inclusion_probability) as conflicts,
-           case when bool_and(status = 'ok') then passes(
-               $data_type, any_value(value), any_value(label), $pass_at, $pass_labels
-           ) end as passed
-    from mine m
-    join again a on a.observation = m.observation and a.trace is not distinct from m.trace
-    group by m.observation, m.trace, repeat
-), units as (
-    select observation, trace, min(passed) <> max(passed) as differs,
-           list(passed order by repeat) filter (where passed is not null) as verdicts
-    from records
-    group by observation, trace
-    having count(passed) > 1 and not bool_or(conflicts)
-), tried as (
-    select logical_id
-    from observations
-    where start_at >= $start and start_at < $end
-      and hash(observation_id) in (select observation from units)
-)
-select hash(r.session_id) as session, count(*) as units,
-       count(*) filter (where differs) as split,
-       count(*) filter (where verdicts[1] = 1 and verdicts[2] = 1) as both_pass,
-       count(*) filter (where verdicts[1] = 1 and verdicts[2] = 0) as first_pass,
-       count(*) filter (where verdicts[1] = 0 and verdicts[2] = 1) as second_pass,
-       count(*) filter (where verdicts[1] = 0 and verdicts[2] = 0) as both_fail
-from units u
-join observations r
-  on hash(r.observation_id) = u.observation and (u.trace is null or u.trace = hash(r.trace_id))
-where r.observation_key in (
-    select arg_max(observation_key, ending(state, start_at, observation_id))
-    from observations
-    where type = 'GENERATION' and not synthetic_root and start_at >= $start and start_at < $end
-      and logical_id in (select logical_id from tried)
-    group by logical_id
-) and r.session_id is not null and r.state not in ('error', 'cancelled', 'unfinished')
-group by session
-order by session
-
--- name: agreement_counts
--- params: score varchar, evaluator varchar, evaluator_version varchar, data_type varchar, pass_at double, pass_labels varchar[], reference_score varchar, reference_evaluator varchar, reference_version varchar, reference_type varchar, reference_pass_at double, reference_labels varchar[], start timestamptz, end timestamptz
--- returns: session key, both_pass count, only_evaluator count, only_reference count, both_fail count
--- metrics: evaluator_agreement
--- One row per session: complete logical requests that an evaluator and a reference (a human, a
--- known answer, an execution) both graded, by their verdicts. A request whose repeats differ is on
--- the side of the larger part; one that is split evenly, or has conflicting records, is left out.
--- The rule of `logical_requests`, for the attempts of judged requests alone: a fraction of all.
-with units as materialized (
-    select e.observation, e.trace, e.passed > 0.5 as one, f.passed > 0.5 as other
-    from grades(
-        $score, $evaluator, $evaluator_version, $data_type, $pass_at, $pass_labels, $start
-    ) e
-    join grades(
-        $reference_score, $reference_evaluator, $reference_version, $reference_type,
-        $reference_pass_at, $reference_labels, $start
-    ) f on f.observation = e.observation and f.trace is not distinct from e.trace
-    where not e.conflicts and not f.conflicts and e.passed <> 0.5 and f.passed <> 0.5
-), tried as (
-    select logical_id
-    from observations
-    where start_at >= $start and start_at < $end
-      and hash(observation_id) in (select observation from units)
-)
-select hash(r.session_id) as session,
-       count(*) filter (where one and other) as both_pass,
-       count(*) filter (where one and not other) as only_evaluator,
-       count(*) filter (where not one and other) as only_reference,
-       count(*) filter (where not one and not other) as both_fail
-from units u
-join observations r
-  on hash(r.observation_id) = u.observation and (u.trace is null or u.trace = hash(r.trace_id))
-where r.observation_key in (
-    select arg_max(observation_key, ending(state, start_at, observation_id))
-    from observations
-    where type = 'GENERATION' and not synthetic_root and start_at >= $start and start_at < $end
-      and logical_id in (select logical_id from tried)
-    group by logical_id
-) and r.session_id is not null and r.state not in ('error', 'cancelled', 'unfinished')
-group by session
-order by session
+select r.observation_id, r.session_id, epoch(l.start_at) as start_at, r.model,
+       case when r.task_type is null then 'unknown' else r.task_type end as task_type,
+       case when r.template_version is null then 'unknown' else r.template_version end
+           as template_version,
+       r.arm, l.total_input, l.cached_input, r.state, l.status, l.passed, l.value, l.found
+from listed l
+join requests r on r.observation_key = l.observation_key
+order by place, l.start_at desc, r.observation_id
 
 -- name: quality_choices
 -- params: start timestamptz, end timestamptz

@@ -13,79 +13,28 @@ case when value is null then 'unknown'
      else len(edges)::varchar end;
 
 -- The attempt that ended a logical request is the greatest of this: a complete one if there is
--- any, else the last.
-create or replace macro ending(state, start_at, observation_id) as
-(state not in ('error', 'cancelled', 'unfinished'), start_at, observation_id);
+-- any, else the last; of two at one moment, either, but always the same one. One number, because
+-- the greatest of numbers is found at a third of the cost of the greatest row.
+create or replace macro ending(state, start_at, observation_key) as
+((state not in ('error', 'cancelled', 'unfinished'))::hugeint << 124)
+    + (epoch_us(start_at)::hugeint << 63) + observation_key;
 
 -- One row per logical request whose attempts start in the period: the attempt that ended it.
 create or replace macro logical_requests(from_at, to_at) as table
 select r.*
 from requests r
 where start_at >= from_at and start_at < to_at and observation_key in (
-    select arg_max(observation_key, ending(state, start_at, observation_id))
+    select arg_max(observation_key, ending(state, start_at, observation_key))
     from observations
     where type = 'GENERATION' and not synthetic_root and start_at >= from_at and start_at < to_at
     group by logical_id
 );
 
--- One row per logical request with everything it can be grouped by, as text. A group that is
--- not known is 'unknown'. `turned`, `exposed` and `loaded` tell whether turns, exposure and load
--- are asked for: they are not looked up otherwise, and unknown. block_at is the start of its stretch of block_s seconds.
-create or replace macro described_requests(
-    from_at, to_at, turned, exposed, loaded, idle_edges, input_edges, turn_edges, load_edges, block_s,
-    window_s, fewest, coverage, gap_intervals, read_to, late, tolerance, longest
-) as table
-with exposures as (
-    select observation_key, exposure
-    from exposed_requests(
-        case when exposed then from_at else to_at end, to_at, window_s, fewest, coverage,
-        gap_intervals, read_to, late, tolerance, longest
-    )
-), loads as (
-    select engine_id, minute, sum(value_sum) / sum(samples) as running
-    from engine_gauges
-    where instrument = 'num_requests_running' and span_s = 60
-      and minute >= case when loaded then date_trunc('minute', from_at) else to_at end
-      and minute < to_at
-    group by engine_id, minute
-)
-select r.observation_key, r.observation_id, r.trace_id, r.turn_id, r.session_id, r.start_at,
-       r.cluster, r.namespace, r.model, r.pod, r.engine, r.arm,
-       case when r.task_type is null then 'unknown' else r.task_type end as task_type,
-       case when r.template_version is null then 'unknown' else r.template_version end
-           as template_version,
-       r.state, r.state in ('error', 'cancelled', 'unfinished') as incomplete,
-       r.usage_status, r.total_input, r.cached_input, t.idle_gap_s,
-       case when r.usage_status = 'violation' then 'contract_violation'
-            when r.usage_status <> 'measured' or r.total_input = 0 then 'unknown'
-            when r.cached_input = 0 then '0'
-            when 2 * r.cached_input <= r.total_input then '(0,0.5]'
-            when 10 * r.cached_input <= 9 * r.total_input then '(0.5,0.9]'
-            else '(0.9,1]' end as cached_stratum,
-       r.usage_status = 'measured' and r.cached_input = r.total_input and r.total_input > 0
-           as exact_one,
-       case when t.turn_index = 0 then 'first_turn' else bin_of(t.idle_gap_s, idle_edges) end
-           as idle_bin,
-       bin_of(r.total_input, input_edges) as input_bin,
-       bin_of(t.turn_index + 1, turn_edges) as turn_bin,
-       bin_of(l.running, load_edges) as load_bin,
-       case when e.exposure is null then 'unknown' else e.exposure end as exposure,
-       ((epoch(r.start_at)::bigint // block_s) * block_s)::varchar as block_at
-from logical_requests(from_at, to_at) r
-left join (
-    select session_id, turn_id, turn_index, idle_gap_s from turns where turned
-) t on t.session_id = r.session_id and t.turn_id = r.turn_id
-left join exposures e on e.observation_key = r.observation_key
-left join loads l on l.engine_id = r.engine_id and l.minute = date_trunc('minute', r.start_at);
-
--- Whether the values of records that should be alike are not; null is unlike any value.
-create or replace macro differ(x) as
-min(x) is distinct from max(x) or count(x) between 1 and count(*) - 1;
-
 -- Whether records of one key (a subject and repeat of one score, evaluator and version) say
 -- different things: then none of them counts.
 create or replace macro conflicting(status, value, label, inclusion_probability) as
-differ(status = 'ok') or differ(value) or differ(label) or differ(inclusion_probability);
+min(hash(status = 'ok', value, label, inclusion_probability))
+    <> max(hash(status = 'ok', value, label, inclusion_probability));
 
 -- The probability that all records which say one agree on; null where they do not, or none does.
 create or replace macro agreed(probability) as
@@ -100,9 +49,10 @@ case when kind = 'BOOLEAN' then value
 
 -- One row per request that has records of one score, evaluator and version of its own, by the
 -- hashes of its ids (numbers are grouped and joined at a fraction of the cost of texts):
--- repeats averaged, `conflicts` where one record is there twice with different content.
--- `passed` is null where nothing says which values pass. The probability is the one that the
--- valid records agree on, or the others where none is valid.
+-- repeats averaged, `conflicts` where one record is there twice with different content. A record
+-- that does not say its trace is of the one that others of its request say.
+-- `passed` is null where nothing says which values pass; the probability where its records do
+-- not agree.
 create or replace macro grades(
     score, by_evaluator, by_version, kind, pass_at, pass_labels, from_at
 ) as table
@@ -117,10 +67,18 @@ with records as (
       and name = score and evaluator = by_evaluator
       and evaluator_version is not distinct from by_version and data_type = kind
     group by observation, trace, repeat
+), told as (
+    select observation, agreed(trace) as trace
+    from records
+    where observation in (select observation from records where trace is null)
+    group by observation
 ), graded as (
-    select records.*, valid and not conflicts as ok,
+    select records.observation,
+           case when records.trace is null then told.trace else records.trace end as trace,
+           conflicts, valid, valid and not conflicts as ok, value, inclusion_probability,
            passes(kind, value, label, pass_at, pass_labels) as passed
     from records
+    left join told on told.observation = records.observation
 )
 select observation, trace,
        count(*) filter (where ok) as oks,
@@ -128,9 +86,7 @@ select observation, trace,
        bool_or(conflicts) as conflicts,
        avg(passed) filter (where ok) as passed,
        avg(value) filter (where ok) as value,
-       case when count(*) filter (where ok) > 0
-            then agreed(case when ok then inclusion_probability end)
-            else agreed(inclusion_probability) end as inclusion_probability
+       agreed(inclusion_probability) as inclusion_probability
 from graded
 group by observation, trace;
 
@@ -154,57 +110,3 @@ case dimension
     when 'task_type' then task_type
     when 'template_version' then template_version
     else 'all' end;
-
--- One row per logical request that an evaluator is meant for, with its status in the statistics:
--- incomplete before anything else; 'ok' with a valid record; 'conflict' where a record is there
--- twice with different content; 'unknown_probability' where the evaluator says probabilities
--- (`sampled`) and the record does not say how likely it was; without a record 'not_sampled' where
--- it leaves requests out by design (`skips`), else 'missing'. weight is one over the inclusion
--- probability. by_value and across_value are its groups in two dimensions; the
--- load is known where it is one of them, or where by_load asks for it.
-create or replace macro graded_requests(
-    by_dimension, across_dimension, score, by_evaluator, by_version, kind, pass_at, pass_labels,
-    sampled, skips, task_types, last_of_turn, turned,
-    from_at, to_at, idle_edges, input_edges, turn_edges, load_edges, block_s,
-    window_s, fewest, coverage, gap_intervals, read_to, late, tolerance, longest, by_load
-) as table
-with ends as (
-    select turn_id, max(start_at) as start_at
-    from logical_requests(case when last_of_turn then from_at else to_at end, to_at)
-    group by turn_id
-), d as (
-    select described.*
-    from described_requests(
-        from_at, to_at, turned, 'preempt_window' in (by_dimension, across_dimension),
-        by_load or 'load' in (by_dimension, across_dimension), idle_edges, input_edges, turn_edges,
-        load_edges, block_s, window_s, fewest, coverage, gap_intervals, read_to, late, tolerance,
-        longest
-    ) described
-)
-select d.*,
-       g.passed, g.value, g.oks > 0 and not g.conflicts as has_score,
-       case when d.incomplete then 'incomplete'
-            when g.conflicts then 'conflict'
-            when g.oks > 0 and sampled and g.inclusion_probability is null
-                then 'unknown_probability'
-            when g.oks > 0 then 'ok'
-            when g.errors > 0 then 'evaluator_error'
-            when skips then 'not_sampled'
-            else 'missing' end as status,
-       case when sampled then 1 / g.inclusion_probability else 1.0 end as weight,
-       group_of(
-           by_dimension, d.arm, d.model, d.task_type, d.template_version, d.cached_stratum,
-           d.idle_bin, d.exposure, d.input_bin, d.turn_bin, d.load_bin, d.block_at, d.namespace,
-           d.cluster
-       ) as by_value,
-       group_of(
-           across_dimension, d.arm, d.model, d.task_type, d.template_version, d.cached_stratum,
-           d.idle_bin, d.exposure, d.input_bin, d.turn_bin, d.load_bin, d.block_at, d.namespace,
-           d.cluster
-       ) as across_value
-from d
-left join grades(score, by_evaluator, by_version, kind, pass_at, pass_labels, from_at) g
-  on g.observation = hash(d.observation_id) and (g.trace is null or g.trace = hash(d.trace_id))
-left join ends e on e.turn_id = d.turn_id
-where (task_types is null or list_contains(task_types, d.task_type))
-  and (not last_of_turn or e.start_at is null or d.start_at = e.start_at);

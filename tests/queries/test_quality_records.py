@@ -244,3 +244,25 @@ def test_what_is_seen_of_gaps_does_not_hang_on_which_group_comes_first(
     assert found.contrast is not None
     assert (found.contrast.new, found.contrast.base) == pair
     assert (Observed.LONG_GAP_LOW_SCORE in found.observed) is (low == "4")
+
+
+@pytest.mark.parametrize("passed", [1.0, 0.0])
+def test_a_record_without_a_trace_is_a_repeat_like_others(cache: Written, passed: float) -> None:
+    """Some answers of a server leave the trace out: the request still counts once."""
+    cache.put(
+        observations=[request("a")],
+        scores=[verdict("a", 1.0), verdict("a", passed, n=1, repeat=2, trace_id=None)],
+    )
+    total = cache.total()
+    assert total.tally.requests == 1
+    assert total.passes is not None
+    assert total.passes.estimate == (1.0 + passed) / 2
+
+
+def test_a_reference_without_a_trace_is_met(cache: Written) -> None:
+    """A person's verdict whose trace was left out is about the same request."""
+    cache.put(
+        observations=[request("a")], scores=[verdict("a", 1.0), human("a", 1.0, trace_id=None)]
+    )
+    (against,) = agreed(cache, reference="human")
+    assert against.table == (1, 0, 0, 0)
