@@ -20,11 +20,11 @@ from core.domain.experiments.looks import (
     take_look,
 )
 from core.domain.experiments.plan import ExperimentPlan
+from core.domain.experiments.verdict import is_new, since_the_look, standing_verdict
 from core.domain.experiments.versions import Marks, PlanVersion
 from core.domain.observed import Observed, above_zero, of_hits_and_gate
 from core.domain.scope import Scope
 from core.domain.statistics.gate import Flag, Verdict, confidence_of, flags
-from core.domain.statistics.holds import HoldReason
 from core.views.experiment_arms import (
     ArmSums,
     arm_sums,
@@ -153,7 +153,7 @@ class ExperimentView:
     @property
     def would_hold(self) -> tuple[EvidenceLine, ...]:
         """Reasons why a look would hold now, that are not among those of the verdict."""
-        return tuple(line for line in self.evidence.holds if _is_new(line, self.holds))
+        return tuple(line for line in self.evidence.holds if is_new(line, self.holds))
 
     @property
     def says_regression(self) -> bool:
@@ -246,7 +246,8 @@ def build_experiment(
     due = None
     if stands.due is not None:
         due = _take(log, version, stands, figures.look, found, by=NOBODY, watermark=None)
-    verdict, told, holds = _verdict(due, log.newest_look, found)
+    last = log.newest_look
+    stood = standing_verdict(due, None if last is None else last.record, found)
     shown = (
         *efficiency(store, arms, figures, read_until(fleet, now)),
         *engine_rows(store, plan, now),
@@ -264,13 +265,15 @@ def build_experiment(
         changes=tuple(_changes(rows, found)),
         standing=stands,
         due=due,
-        verdict=verdict,
-        told=told,
-        holds=holds,
+        verdict=stood.verdict,
+        told=stood.told,
+        holds=stood.holds,
         watermark=_watermark(fleet),
-        observed=() if verdict is None else of_hits_and_gate(_hit_change(shown), verdict),
+        observed=()
+        if stood.verdict is None
+        else of_hits_and_gate(_hit_change(shown), stood.verdict),
         failing=failing_requests(store, fleet, plan, series, now)
-        if told is Verdict.REGRESSION
+        if stood.told is Verdict.REGRESSION
         else (),
     )
 
@@ -347,34 +350,6 @@ def _take(
         watermark=watermark,
         reason=reason,
     )
-
-
-def _verdict(
-    due: LookRecord | None, last: TakenLook | None, found: Evidence
-) -> tuple[Verdict | None, Verdict | None, tuple[EvidenceLine, ...]]:
-    """The verdict that stands, what the interval said at its look, and why it holds."""
-    record = due if due is not None else None if last is None else last.record
-    if record is None:
-        return None, None, ()
-    since = () if due is not None else since_the_look(found)
-    holds = (*record.holds, *(line for line in since if _is_new(line, record.holds)))
-    return Verdict.HOLD if since else record.verdict, record.interval_verdict, holds
-
-
-def since_the_look(found: Evidence) -> tuple[EvidenceLine, ...]:
-    """Reasons that turn a recorded verdict to hold: what happened, not figures that moved.
-
-    Coverage, sessions and the like are judged again at the next look, and are never
-    exchanged for those that a look knew.
-    """
-    figures = set(HoldReason) - {HoldReason.EVALUATOR_VERSION_MISMATCH}
-    return tuple(line for line in found.holds if line.reason not in figures)
-
-
-def _is_new(line: EvidenceLine, known: Sequence[EvidenceLine]) -> bool:
-    """Whether a reason was not there at the look; its figures may have moved since."""
-    same = {(one.reason, one.of, one.lever_id) for one in known}
-    return (line.reason, line.of, line.lever_id) not in same
 
 
 def _changes(rows: Sequence[Row], found: Evidence) -> list[Change]:
