@@ -99,6 +99,7 @@ def _points(lines: Sequence[tuple[int, Dot]], colour: str) -> go.Scatter:
         x=[line.value for _, line in lines],
         y=[place for place, _ in lines],
         mode="markers",
+        cliponaxis=False,
         marker={
             "size": 12,
             "color": colour,

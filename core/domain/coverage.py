@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from core.domain.records import EngineLabels
 
@@ -13,7 +14,10 @@ SETTLING_S = 120
 
 @dataclass(frozen=True)
 class Life:
-    """One engine's presence: from its first scrape until it left (None: still here)."""
+    """One engine's presence: from its first scrape until it left (None: still here).
+
+    `first_at` is minus infinity where nobody read before its first scrape.
+    """
 
     engine_id: int
     name: str
@@ -36,6 +40,18 @@ class Life:
         False
         """
         return self.first_at < end and (self.gone_at is None or self.gone_at >= start)
+
+
+def since(first_at: float, read_from: float | None) -> float:
+    """From when on an engine is expected: ever, where its first scrape is the first that was read.
+
+    It was there when reading began, so whatever came before is unobserved, and not absence.
+
+    >>> since(1000.0, read_from=990.0), since(1000.0, read_from=500.0), since(1000.0, None)
+    (-inf, 1000.0, 1000.0)
+    """
+    began = read_from is not None and first_at <= read_from + SETTLING_S
+    return -inf if began else first_at
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.cache.store import Row, Store
-from core.domain.coverage import Gap, Life, find_gaps, horizon, names_of
+from core.domain.coverage import Gap, Life, find_gaps, horizon, names_of, since
 from core.domain.reading import Coverage, Reason
 from core.domain.records import EngineLabels
 from core.domain.scope import Scope, Window
@@ -178,9 +178,11 @@ def load_fleet(store: Store, scope: Scope, now: float) -> Fleet:
     """Read who was there, what changed and where nobody knows."""
     window = scope.window(now)
     params = query_params(scope, window)
-    engines = _engines(store.read("engines_in_window", params))
     states = {row.source: SourceState(*row) for row in store.read("source_states", {})}
     prometheus = states.get("prometheus")
+    engines = _engines(
+        store.read("engines_in_window", params), prometheus.backfill_from if prometheus else None
+    )
     until = horizon(window.end, now=now, read_to=prometheus.read_to if prometheus else None)
     bins = tuple(range(window.start // window.bin_s * window.bin_s, window.end, window.bin_s))
     covered = {
@@ -218,7 +220,7 @@ def load_fleet(store: Store, scope: Scope, now: float) -> Fleet:
     )
 
 
-def _engines(found: list[Row]) -> tuple[Engine, ...]:
+def _engines(found: list[Row], read_from: float | None) -> tuple[Engine, ...]:
     names = names_of(
         [EngineLabels(r.cluster, r.namespace, r.pod, r.model_name, r.engine) for r in found]
     )
@@ -228,7 +230,7 @@ def _engines(found: list[Row]) -> tuple[Engine, ...]:
             name=name,
             pod=row.pod,
             model_name=row.model_name,
-            life=Life(row.engine_id, name, row.first_at, row.gone_at),
+            life=Life(row.engine_id, name, since(row.first_at, read_from), row.gone_at),
             last_at=row.last_at,
             up=row.up,
         )

@@ -13,6 +13,7 @@ from core.domain.coverage import (
     find_gaps,
     horizon,
     names_of,
+    since,
 )
 from core.domain.records import EngineLabels
 
@@ -125,3 +126,15 @@ def test_every_engine_has_a_name_of_its_own(engines: list[EngineLabels]) -> None
 def test_a_pod_of_its_own_is_name_enough(engines: list[EngineLabels]) -> None:
     """Nothing stands beside the pod where no other engine has it."""
     assert names_of(engines) == [engine.pod or "(no pod label)" for engine in engines]
+
+
+def test_an_engine_of_the_first_scrape_may_have_been_there_before() -> None:
+    """Time before reading began is unobserved, that before a later engine is none of its own."""
+    first, later = (
+        Life(n, "a", since(at, read_from=3000.0)) for n, at in enumerate((3010.0, 3300.0))
+    )
+    assert first.expected_s(0, 3600) == 3600
+    assert later.expected_s(0, 3600) == 300
+    assert find_gaps([0], 3600, [first, later], {(1, 0): 290.0}, start=0, until=3600) == [
+        Gap(0, 3600, ("a",), everyone=False)
+    ]
