@@ -1513,11 +1513,13 @@ TEXTS: dict[str, str] = {
     "bench.sides": "{off} → {on}",
     "bench.above": "above: queueing, or the measurement",
     "bench.below": "{linear}× (linear), {quadratic}× (quadratic)",
-    "bench.interval_runs": "{value} ({low} to {high}, over {n} pairs of runs)",
-    "bench.interval_within": "{value} ({low} to {high}, within-run variation only)",
-    "bench.interval_none": "{value} (no interval)",
-    "bench.note": "Intervals at 95 %. With fewer than three pairs of runs there is no verdict on "
-    "speed; an interval from inside single runs says nothing of the next run.",
+    "bench.interval_runs": "{low} to {high}, over {n} pairs of runs",
+    "bench.interval_within": "{low} to {high}, within runs",
+    "bench.interval_none": "no interval",
+    "bench.not_set": "not set",
+    "bench.note": "Intervals at 95 %. “Within runs” is the variation inside single runs only: it "
+    "says nothing of the next run. With fewer than three pairs of runs there is no verdict on "
+    "speed.",
     "bench.chart_ttft": "Median TTFT, OFF and ON",
     "bench.chart_change": "TTFT change against its ceilings",
     "bench.chart_hits": "Hits against what the workload allows",

@@ -197,8 +197,8 @@ def _estimate(estimate: Estimate | None) -> str:
         return UNKNOWN
     value, limits = f"{estimate.value:.4g}", estimate.interval
     if limits is None:
-        return say("bench.interval_none", value=value)
+        return f"{value} ({say('bench.interval_none')})"
     low, high = f"{limits.lower:.4g}", f"{limits.upper:.4g}"
-    if estimate.basis is Basis.WITHIN_RUN:
-        return say("bench.interval_within", value=value, low=low, high=high)
-    return say("bench.interval_runs", value=value, low=low, high=high, n=estimate.runs)
+    within = estimate.basis is Basis.WITHIN_RUN
+    key = "bench.interval_within" if within else "bench.interval_runs"
+    return f"{value} ({say(key, low=low, high=high, n=estimate.runs)})"

@@ -42,23 +42,41 @@ def draw_lines(
     length_s: float,
     above: bool = False,
 ) -> None:
-    """The same on a chart of any period of that length; `at` is its clock."""
-    for mark in changes:
-        figure.add_vline(x=at(mark.at), line={"color": MARK, "width": 1, "dash": "dot"})
-    for letters, first, why in _labels(changes, length_s / MARKS_APART):
-        figure.add_annotation(
-            x=at(first),
-            y=1,
-            yref="paper",
-            yanchor="bottom" if above else "top",
-            xanchor="left",
-            text=letters,
-            hovertext=why,
-            showarrow=False,
-            font={"size": 12, "color": MARK},
-            bgcolor="rgba(128,128,128,0.15)",
-            borderpad=2,
-        )
+    """The same on a chart of any period of that length; `at` is its clock.
+
+    All of them at once: Plotly checks the whole layout again for each that is added alone.
+    """
+    lines = [
+        {
+            "type": "line",
+            "x0": at(mark.at),
+            "x1": at(mark.at),
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": MARK, "width": 1, "dash": "dot"},
+        }
+        for mark in changes
+    ]
+    labels = [
+        {
+            "x": at(first),
+            "y": 1,
+            "yref": "paper",
+            "xanchor": "left",
+            "yanchor": "bottom" if above else "top",
+            "text": letters,
+            "hovertext": why,
+            "showarrow": False,
+            "font": {"size": 12, "color": MARK},
+            "bgcolor": "rgba(128,128,128,0.15)",
+            "borderpad": 2,
+        }
+        for letters, first, why in _labels(changes, length_s / MARKS_APART)
+    ]
+    figure.update_layout(
+        shapes=(*figure.layout.shapes, *lines), annotations=(*figure.layout.annotations, *labels)
+    )
 
 
 def _labels(changes: Sequence[LeverMark], apart: float) -> Iterable[tuple[str, float, str]]:

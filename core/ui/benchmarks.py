@@ -8,7 +8,7 @@ import streamlit as st
 from core import charts, runtime
 from core import format as fmt
 from core.charts import Named
-from core.domain.bench.checklist import Entry, Look
+from core.domain.bench.checklist import Entry, Look, Unset
 from core.domain.bench.comparison import Basis, Estimate
 from core.domain.bench.expectation import Range
 from core.domain.bench.judge import Row
@@ -21,7 +21,7 @@ from core.ui.benchmark_prometheus import prometheus_words
 from core.ui.choices import choice
 from core.ui.frame import chart, grid, heading, info, zone_of_reader
 from core.ui.style import escaped, plain
-from core.ui.tables import Cell, Column, table
+from core.ui.tables import Cell, Column, Ranged, table, words
 from core.views.benchmarks import BenchmarksView, JobLine, JobShown, PanelLine, RunLine
 
 LOG_PX = 220
@@ -146,10 +146,10 @@ def _charts(named: Sequence[Named]) -> None:
     left, middle, right = grid("bench_charts", 1, 1, 1)
     with left:
         heading(say("bench.chart_ttft"), "bench_ttft")
-        chart("bench_ttft", charts.ttft_off_on(named, milliseconds))
+        chart("bench_ttft", charts.ttft_off_on(named, lambda one: words(milliseconds(one))))
     with middle:
         heading(say("bench.chart_change"), "bench_ttft")
-        chart("bench_change", charts.change_and_ceilings(named, _factor))
+        chart("bench_change", charts.change_and_ceilings(named, lambda one: words(_factor(one))))
     with right:
         heading(say("bench.chart_hits"), "bench_hits_tokens")
         chart("bench_hits", charts.hits_expected(named))
@@ -204,8 +204,8 @@ def _notes(panel: Panel) -> str:
         for row in pair.on.verdict.rows
         if row.note is not None
     ]
-    words = [say(f"bench_note.{note}") for note in dict.fromkeys(notes)]
-    return "; ".join(words) or say("bench.nothing")
+    said = [say(f"bench_note.{note}") for note in dict.fromkeys(notes)]
+    return "; ".join(said) or say("bench.nothing")
 
 
 def _speed(named: Sequence[Named]) -> None:
@@ -241,8 +241,8 @@ def _ceilings(panel: Panel) -> str:
     return say("bench.below", linear=linear, quadratic=quadratic)
 
 
-def _known(estimate: Estimate | None, words: Callable[[Estimate], str]) -> str | None:
-    return None if estimate is None else words(estimate)
+def _known(estimate: Estimate | None, cell: Callable[[Estimate], Ranged]) -> Ranged | None:
+    return None if estimate is None else cell(estimate)
 
 
 def _sides(sides: Sides, *, ms: bool) -> str | None:
@@ -255,23 +255,22 @@ def _sides(sides: Sides, *, ms: bool) -> str | None:
     return say("bench.sides", off=off, on=on)
 
 
-def milliseconds(estimate: Estimate) -> str:
+def milliseconds(estimate: Estimate) -> Ranged:
     """A time with its interval, and what that varies over."""
     return _with_interval(estimate, lambda value: fmt.seconds(value / 1000))
 
 
-def _factor(estimate: Estimate) -> str:
+def _factor(estimate: Estimate) -> Ranged:
     return _with_interval(estimate, lambda value: say("bench.factor", value=f"{value:.3g}"))
 
 
-def _with_interval(estimate: Estimate, write: Callable[[float], str]) -> str:
+def _with_interval(estimate: Estimate, write: Callable[[float], str]) -> Ranged:
     value = write(estimate.value)
     if estimate.interval is None:
-        return say("bench.interval_none", value=value)
+        return Ranged(value, say("bench.interval_none"))
     low, high = (write(limit) for limit in estimate.interval)
-    if estimate.basis is Basis.RUNS:
-        return say("bench.interval_runs", value=value, low=low, high=high, n=estimate.runs)
-    return say("bench.interval_within", value=value, low=low, high=high)
+    key = "bench.interval_runs" if estimate.basis is Basis.RUNS else "bench.interval_within"
+    return Ranged(value, say(key, low=low, high=high, n=estimate.runs))
 
 
 def _checklists(named: Sequence[Named]) -> None:
@@ -307,6 +306,8 @@ def _evidence(entry: Entry) -> str:
     parts = []
     for name, value in entry.values.items():
         shown = say("cell.unknown") if value is None else value
+        if isinstance(value, Unset):
+            shown = say(f"bench.{value}")
         if isinstance(value, Sharing | Unmade):
             shown = say(f"bench_prompts.{value}")
         if isinstance(shown, int | float):

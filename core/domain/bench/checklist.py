@@ -29,6 +29,12 @@ class Look(StrEnum):
     RESULT_FILES = "result_files"
 
 
+class Unset(StrEnum):
+    """A setting that vLLM shows as the text "None": nobody set it."""
+
+    NOT_SET = "not_set"
+
+
 class Entry(NamedTuple):
     """One thing to look at and what is known of it; None: not known."""
 
@@ -95,7 +101,8 @@ def _of_cache(run: Run, evidence: RunEvidence) -> Iterator[Entry]:
         "preemptions": None if seen is None else seen.preemptions,
     }
     yield Entry(Look.KV_CAPACITY, capacity)
-    configured = config.get("prefix_match_unit")
+    told = config.get("prefix_match_unit")
+    configured = Unset.NOT_SET if told == "None" else told
     yield Entry(Look.MATCH_UNIT, {"configured": configured, "effective": unit})
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.domain.bench.checklist import Look
+from core.domain.bench.checklist import Look, Unset
 from core.domain.bench.comparison import Basis, Overhead, Speed
 from core.domain.bench.conclusion import Conclusion
 from core.domain.bench.judge import judge
@@ -139,7 +139,7 @@ def test_no_hits_and_no_gain_opens_the_checklist() -> None:
     assert values[Look.HITS] == {"hits_tokens": 0.0, "low": 45_056, "high": 59_392}
     assert values[Look.KV_CAPACITY]["kv_cache_size_tokens"] == 65_536
     assert values[Look.KV_CAPACITY]["working_set_tokens"] == 2048 + 8 * (64 + 16)
-    assert values[Look.MATCH_UNIT] == {"configured": "None", "effective": 32}
+    assert values[Look.MATCH_UNIT] == {"configured": Unset.NOT_SET, "effective": 32}
     assert values[Look.SHARED_PREFIX] == {
         "planned_tokens": 2048,
         "shared_tokens": None,
