@@ -21,6 +21,8 @@ from tests.browser.started import CHROMIUM, CHROMIUM_ARGS, StartedApp
 WIDTHS = (1440, 1000)
 NARROWEST_HEIGHT = 1000
 HISTORY = {"range": "3h"}
+READ_MS = 900_000
+"""Longest wait for the demo's history, milliseconds."""
 HEIGHT = """() => Math.ceil(
     document.querySelector('[data-testid=stMainBlockContainer]').getBoundingClientRect().height)"""
 CHARTS_DRAWN = """() => [...document.querySelectorAll('[data-testid=stPlotlyChart]')]
@@ -45,7 +47,7 @@ def main(folder: Path) -> None:
             seen.page.set_viewport_size({"width": WIDTHS[0], "height": NARROWEST_HEIGHT})
             seen.page.goto(app.url)
             expect(seen.page.locator(".pw-tile").first).to_be_visible()
-            expect(seen.page.get_by_test_id("stProgress")).to_have_count(0)
+            expect(seen.page.get_by_test_id("stProgress")).to_have_count(0, timeout=READ_MS)
             for path in PAGES:
                 seen.open(path, **HISTORY)
                 for width in WIDTHS:

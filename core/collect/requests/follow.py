@@ -242,8 +242,8 @@ class LangfuseCollector:
     def _status(
         self, generation: Generation, state: RequestState, now: float, way: str | None
     ) -> dict[str, object]:
-        left = max(kind.left_s for kind in state.kinds.values())
-        span = now - state.backfill_from
+        left = sum(kind.left_s for kind in state.kinds.values())
+        span = (now - state.backfill_from) * len(state.kinds)
         self._pace = [*self._pace[-PACE_WAVES:], (now, left)]
         return {
             "source": SOURCE,

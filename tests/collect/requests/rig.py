@@ -113,10 +113,11 @@ class Rig:
 
     def source_states(self) -> list[str]:
         """States that waiting batches tell, oldest first."""
-        told = []
-        for batch in self.inbox.waiting():
-            told += read_table(batch, "sources")
-        return [row["state"] for row in told]
+        return [row["state"] for row in self.source_rows()]
+
+    def source_rows(self) -> list[dict[str, Any]]:
+        """How the source stands as waiting batches tell, oldest first."""
+        return [row for batch in self.inbox.waiting() for row in read_table(batch, "sources")]
 
     def tables(
         self, names: Iterable[str] = TABLES, apart: dict[str, set[str]] = APART

@@ -260,6 +260,17 @@ def test_a_circle_in_heavy_slices_only_is_split_away(site: Rig, server: FakeLang
     assert set(site.source_states()) <= {"backfilling", "following"}
 
 
+def test_progress_counts_what_is_left_of_both_kinds(langfuse_rig_of: RequestRigOf) -> None:
+    """It rises as requests and as scores are read, to all of it; at half when one is through."""
+    made = FakeLangfuse(most=5, **project(40, every_s=400, end=T0 - 2000, scores=4))
+    rig = langfuse_rig_of(made, backfill_days=0.5)
+    rig.catch_up()
+    told = [row["progress"] for row in rig.source_rows() if row["progress"] is not None]
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert any(0.5 < part < 0.9 for part in told)
+
+
 def test_a_failed_session_lookup_loses_no_page(langfuse_rig_of: RequestRigOf) -> None:
     """v1: when the list of traces fails, the pages of that wave are read again, with sessions."""
     made = project(12, every_s=400, end=T0 - 2000)
