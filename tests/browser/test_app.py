@@ -88,7 +88,7 @@ def test_an_entered_change_is_listed_and_drawn(served: StartedApp, visit: NewVis
     seen.page.get_by_text(say("lever.add")).click()
     seen.page.get_by_label(say("lever.what")).fill(what)
     seen.page.get_by_label(say("lever.by")).fill("Mina")
-    seen.page.get_by_role("button", name=say("lever.save")).click()
+    seen.page.get_by_role("button", name=say("lever.save")).press("Enter")
     expect(seen.page.get_by_text(say("lever.saved"))).to_be_visible()
     expect(changes).to_have_count(listed + 1)
     expect(changes.first).to_contain_text(what)
