@@ -152,7 +152,7 @@ class SessionSums:
                 missing=n["missing"] + n["weightless"] + n["conflicts"],
                 not_sampled=n["not_sampled"],
             ),
-            sessions=int(np.unique(self.session[rows & (self.session >= 0)]).size),
+            sessions=int(np.count_nonzero(np.bincount(self.session[rows & (self.session >= 0)]))),
             sessionless=int(self.columns["requests"][alone].sum()),
             weightless=n["weightless"],
             conflicts=n["conflicts"],
