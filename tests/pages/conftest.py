@@ -10,6 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner import magic
 from streamlit.testing.v1 import AppTest, app_test
 
 from core import runtime
@@ -33,11 +34,14 @@ class PagesAsServed(PagesManager):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def packages_are_searched_once() -> Iterator[None]:
-    """A served app looks for components in every installed package once, AppTest at every run."""
+def done_once_as_by_a_server() -> Iterator[None]:
+    """A served app parses its scripts and searches installed packages once, AppTest at every run.
+
+    Parsing in two threads at once can also fail in Python 3.11 (AST recursion depth mismatch).
+    """
     with pytest.MonkeyPatch.context() as patch:
-        scanned = functools.cache(manifest_scanner.scan_component_manifests)
-        patch.setattr(manifest_scanner, "scan_component_manifests", scanned)
+        for module, name in ((manifest_scanner, "scan_component_manifests"), (magic, "add_magic")):
+            patch.setattr(module, name, functools.cache(getattr(module, name)))
         yield
 
 
