@@ -29,7 +29,7 @@ INPUT = "litellm_input_tokens_metric_total"
 CACHED = "litellm_input_cached_tokens_metric_total"
 LENGTH = 1200
 N = LENGTH // EVERY
-SLICES = pytest.mark.parametrize("slices", [[LENGTH], [60], [120, 60, 300]], ids=str)
+SLICES = pytest.mark.parametrize("slices", [[LENGTH], [60, 240], [120, 60, 300]], ids=str)
 
 
 def address(pod: str = "proxy-0", **more: str) -> dict[str, str]:
