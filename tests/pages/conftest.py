@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
-from streamlit.runtime.scriptrunner import magic
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test
 
 from core import runtime
@@ -40,8 +40,10 @@ def done_once_as_by_a_server() -> Iterator[None]:
     Parsing in two threads at once can also fail in Python 3.11 (AST recursion depth mismatch).
     """
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((manifest_scanner, "scan_component_manifests"), (magic, "add_magic")):
-            patch.setattr(module, name, functools.cache(getattr(module, name)))
+        found = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", found)
+        compiled = functools.cache(ScriptCache().get_bytecode)
+        patch.setattr(ScriptCache, "get_bytecode", lambda _, path: compiled(path))
         yield
 
 
