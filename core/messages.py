@@ -1863,8 +1863,8 @@ TEXTS: dict[str, str] = {
     "review.read_to": "Read to (UTC)",
     "review.read_from": "History from (UTC)",
     "review.no_sources": "No source was ever read into this cache.",
-    "review.failing": "{source} is failing ({state}): {title}. {detail} {next_step} Figures below "
-    "are of what was collected before.",
+    "review.failing": "{source} is failing ({state}): {title} ({detail}). {next_step} Figures "
+    "below are of what was collected before.",
     "review.backfilling": "{source} still reads history: figures of older periods will change.",
     "review.not_connected": "{side}: not connected, so nothing below is known from there. {todo}",
     "review.holes": "{period} was observed in part: {covered}.",

@@ -103,7 +103,7 @@ class Store:
             self._owner.close()
 
     @contextmanager
-    def reader(self) -> Iterator["Reader"]:
+    def reader(self) -> Iterator[Reader]:
         """Named queries on one cursor, for one thread."""
         with self._cursor() as cursor:
             yield Reader(cursor)

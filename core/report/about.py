@@ -42,7 +42,7 @@ def _failing(source: SourceState) -> str:
         source=_name(source),
         state=named("state.", source.state),
         title=source.title or say("cell.unknown"),
-        detail=source.detail or "",
+        detail=source.detail or say("cell.unknown"),
         next_step=source.next_step or "",
     )
 
